@@ -1,0 +1,27 @@
+"""The program's tree of errors: what a user did or met, in one sentence that says how to mend it."""
+
+__all__ = ["CodeError", "EquipoiseError", "ExecutionError", "HomeError", "StoreError", "TrackingError"]
+
+
+class EquipoiseError(Exception):
+    """Root of every error the program raises on purpose."""
+
+
+class HomeError(EquipoiseError):
+    """The project folder cannot be used (unwritable, full, or not one of ours)."""
+
+
+class StoreError(EquipoiseError):
+    """The database is corrupt, newer than this program, or cannot be reached."""
+
+
+class ExecutionError(EquipoiseError):
+    """A run cannot be carried out as it was registered."""
+
+
+class CodeError(EquipoiseError):
+    """Code failed in a way that repeating cannot mend; the suite stops early."""
+
+
+class TrackingError(EquipoiseError):
+    """MLflow cannot be written or started; the store still holds every result."""

@@ -1,0 +1,1 @@
+"""The HTML report: what was asked, what was spent, what came out."""

@@ -1,0 +1,1 @@
+"""The inference: decomposition, multiplicity, equivalence, verdicts and their cross-checks."""
