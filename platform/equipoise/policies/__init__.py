@@ -1,0 +1,1 @@
+"""Policies: a causal language model that decides under a trie of admissible commands."""

@@ -1,0 +1,68 @@
+"""The tiny policy: Qwen3's architecture at about a hundred thousand parameters."""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import Qwen3ForCausalLM
+
+__all__ = ["load_weights", "save_weights", "tiny_qwen3", "weights_digest"]
+
+
+def tiny_qwen3(vocabulary: int, *, hidden: int, layers: int, seed: int) -> "Qwen3ForCausalLM":
+    """A Qwen3 model with random weights of its own seed (Qwen3 technical report, arXiv 2505.09388, for the architecture).
+
+    Args:
+        vocabulary: number of tokens.
+        hidden: width of the residual stream, a multiple of 16.
+        layers: decoder layers.
+        seed: of the initial weights; the global generator is restored afterwards.
+    """
+    import torch
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    heads = max(1, hidden // 16)
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        intermediate_size=2 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=max(1, heads // 2),
+        head_dim=16,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=3,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen3ForCausalLM(config)
+    model.eval()
+    return model
+
+
+def save_weights(model: "torch.nn.Module", path: Path) -> None:
+    """Write the state as safetensors."""
+    from safetensors.torch import save_model
+
+    save_model(model, str(path))
+
+
+def load_weights(model: "torch.nn.Module", path: Path) -> None:
+    """Read a state written by `save_weights` into a model of the same shape."""
+    from safetensors.torch import load_model
+
+    load_model(model, str(path))
+
+
+def weights_digest(model: "torch.nn.Module") -> str:
+    """SHA-256 over names, shapes and bytes of all parameters, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.named_parameters()):
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
