@@ -2,14 +2,14 @@
 
 from equipoise.errors import EquipoiseError
 
-__all__ = ["EnvironmentConfigError", "EnvironmentFault"]
+__all__ = ["EnvironmentConfigError", "EnvironmentFaultError"]
 
 
-class EnvironmentFault(EquipoiseError):
+class EnvironmentFaultError(EquipoiseError):
     """An environment was asked for something that it does not have (a split, a task, a name)."""
 
 
-class EnvironmentConfigError(EnvironmentFault):
+class EnvironmentConfigError(EnvironmentFaultError):
     """A configuration is wrong; the message lists every fault, one a line.
 
     Args:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from equipoise.environments.errors import EnvironmentFault
+from equipoise.environments.errors import EnvironmentFaultError
 from equipoise.environments.protocol import Environment, Factory
 
 __all__ = ["ENTRY_POINTS", "ENVIRONMENTS", "environments", "make_environment"]
@@ -34,16 +34,16 @@ def environments() -> dict[str, Factory]:
     """Our environments and those of the entry points, by name.
 
     Raises:
-        EnvironmentFault: If an entry point takes a name that is taken.
+        EnvironmentFaultError: If an entry point takes a name that is taken.
     """
     found = dict(ENVIRONMENTS)
     for point in entry_points(group=ENTRY_POINTS):
         if point.name in found:
             message = (
-                f"the entry point {point.value!r} calls its environment {point.name!r}, a name that is taken; "
-                "uninstall that distribution or give its environment another name"
+                f"the entry point {point.value!r} calls its environment {point.name!r}, "
+                "a name that is taken; uninstall that distribution or give its environment another name"
             )
-            raise EnvironmentFault(message)
+            raise EnvironmentFaultError(message)
         found[point.name] = point.load()
     return found
 
@@ -57,7 +57,7 @@ def make_environment(name: str, config: Mapping[str, object] | None = None, seed
         seed: Which tasks are drawn.
 
     Raises:
-        EnvironmentFault: If no environment has this name.
+        EnvironmentFaultError: If no environment has this name.
         EnvironmentConfigError: If the configuration is wrong; it lists every fault.
     """
     found = environments()
@@ -65,5 +65,5 @@ def make_environment(name: str, config: Mapping[str, object] | None = None, seed
         near = get_close_matches(name, found, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         message = f"expected an environment out of {sorted(found)}, got {name!r}{hint}"
-        raise EnvironmentFault(message)
+        raise EnvironmentFaultError(message)
     return found[name](config or {}, seed)

@@ -125,7 +125,9 @@ class Corridor:
         """Landmarks, doors and the few words around them."""
         return tuple(sorted({*_LANDMARKS, *_DOORS[: self._config.doors], "open", "end", "corridor"}))
 
-    def value(self, state: CorridorState, policy: Callable[[CorridorState], Sequence[float]] | None = None) -> float:
+    def value(
+        self, state: CorridorState, policy: Callable[[CorridorState], Sequence[float]] | None = None
+    ) -> float:
         """Probability of success from a state by backward induction.
 
         Args:
@@ -144,7 +146,10 @@ class Corridor:
         )
 
     def advantage(
-        self, state: CorridorState, action: int, policy: Callable[[CorridorState], Sequence[float]] | None = None
+        self,
+        state: CorridorState,
+        action: int,
+        policy: Callable[[CorridorState], Sequence[float]] | None = None,
     ) -> float:
         """Exact advantage Q(s, a) - V(s) of the action with this index, under a policy that continues."""
         after = self.step(state, state.admissible[action])
