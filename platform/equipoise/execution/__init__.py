@@ -1,0 +1,1 @@
+"""What a worker does: collect, assign credit, train, evaluate."""

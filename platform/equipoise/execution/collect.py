@@ -1,0 +1,51 @@
+"""The trajectories of a block, collected once and shared by every cell of it."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from equipoise.execution.batches import batch_of
+from equipoise.execution.costs import Spent
+from equipoise.execution.world import World
+from equipoise.policies.episodes import Start
+from equipoise.policies.rollout import opening
+
+__all__ = ["collect"]
+
+
+def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
+    """Play the registered rollouts of every pool task with the base policy; write the batch into the folder.
+
+    Args:
+        world: the block.
+        base: folder of the base job.
+        folder: where to write.
+    """
+    settings = world.suite.collection
+    sampler = world.sampler(world.model_from(base / "base.safetensors"), settings.temperature)
+    tasks = [task for task in range(world.env.tasks("pool")) for _ in range(settings.rollouts_per_task)]
+    states = [world.env.reset("pool", task) for task in tasks]
+    starts = [Start(state, opening(world.words, state)) for state in states]
+    episodes = sampler.play(starts, world.uniforms(len(starts), "collect"))
+    batch = batch_of(episodes, tasks, world.bank)
+    batch.save(folder)
+    lengths = batch.trajectories.lengths
+    return {
+        "kind": "collect",
+        "block": world.block,
+        "trajectories": batch.trajectories.n,
+        "turns": batch.trajectories.n_turns,
+        "success": float(batch.trajectories.outcome.mean()),
+        "length": {
+            "mean": float(lengths.mean()),
+            "min": int(lengths.min()),
+            "median": float(np.median(lengths)),
+            "max": int(lengths.max()),
+        },
+        "cost": asdict(Spent.of(starts, episodes)),
+        "digests": {
+            "trajectories": batch.trajectories.digest(),
+            "transcripts": batch.transcripts.digest(),
+        },
+    }

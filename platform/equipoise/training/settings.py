@@ -1,0 +1,25 @@
+"""How a policy is trained, as registered."""
+
+from dataclasses import dataclass
+
+__all__ = ["TrainingSettings"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """One optimizer for every cell of a suite.
+
+    Attributes:
+        learning_rate: of AdamW, constant. `weight_decay`: of AdamW.
+        max_grad_norm: gradients are clipped to this L2 norm; the norm before clipping is recorded.
+        normalisation: of the action likelihood, see `equipoise.policies.rows.token_logprobs`.
+        temperature: the logits are divided by it, as they were when the actions were sampled.
+        seed: for the trainer's own generators; the order of the rows does not depend on it.
+    """
+
+    learning_rate: float
+    max_grad_norm: float
+    normalisation: str
+    weight_decay: float = 0.0
+    temperature: float = 1.0
+    seed: int = 0

@@ -1,0 +1,211 @@
+"""TRL's SFT trainer with signed per-example credit in a fixed order of slots.
+
+The loss of a step is ``-(1 / batch) * sum_i weight_i * sum_t log p(token_it)``: policy gradient on recorded
+actions (REINFORCE, Williams 1992) with the denominator fixed by the number of slots, so that no rule can change
+its step size by leaving slots empty.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from datasets import Dataset
+from torch.utils.data import SequentialSampler
+from trl import SFTConfig, SFTTrainer
+
+from equipoise.errors import ExecutionError
+from equipoise.policies.rows import Rows, collate_rows, token_logprobs
+from equipoise.policies.tokens import WordTokens
+from equipoise.policies.transcripts import Transcripts
+from equipoise.training.counts import Counts
+from equipoise.training.settings import TrainingSettings
+from equipoise_budget.plan import Plan
+
+if TYPE_CHECKING:
+    from transformers import Qwen3ForCausalLM
+
+__all__ = ["CreditTrainer", "DivergedError", "train_on_plan"]
+
+_ROW_FIELDS = ("ids", "mask", "row", "position", "target", "allowed", "allowed_mask")
+
+
+class DivergedError(Exception):
+    """The loss or the gradient stopped being finite: a result of the run, not a failure of the machine."""
+
+
+class _Collator:
+    """Turns slot numbers into padded rows with their weights."""
+
+    def __init__(self, transcripts: Transcripts, plan: Plan) -> None:
+        self._transcripts, self._plan = transcripts, plan
+
+    def __call__(self, features: Sequence[dict[str, int]]) -> dict[str, torch.Tensor]:
+        slots = [feature["slot"] for feature in features]
+        turns = self._plan.example[slots]
+        rows = collate_rows(self._transcripts, [[int(turn)] for turn in turns])
+        batch = {name: getattr(rows, name) for name in _ROW_FIELDS}
+        batch["weight"] = torch.from_numpy(self._plan.weight[slots])
+        batch["example"] = torch.from_numpy(turns)
+        return batch
+
+
+class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
+    """Presents the slots of a plan in their order, and counts them where the loss is computed.
+
+    Args:
+        model: trained in place.
+        words: the policy's vocabulary.
+        transcripts: rows of the plan's examples.
+        plan: slots in order; its weights must be finite.
+        settings: of the optimizer.
+        folder: TRL wants one; nothing is written into it.
+    """
+
+    def __init__(
+        self,
+        model: "Qwen3ForCausalLM",
+        words: WordTokens,
+        transcripts: Transcripts,
+        plan: Plan,
+        settings: TrainingSettings,
+        folder: Path,
+    ) -> None:
+        self.counts = Counts()
+        self._settings, self._plan = settings, plan
+        self._stepped = 0
+        super().__init__(
+            model=model,
+            args=_arguments(plan, settings, folder),
+            train_dataset=Dataset.from_dict({"slot": list(range(plan.slots))}),
+            data_collator=_Collator(transcripts, plan),
+            processing_class=words.to_transformers(),
+        )
+
+    def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
+        """TRL's optimizer, with a hook that counts its steps."""
+        optimizer: torch.optim.Optimizer = super().create_optimizer(*args, **kwargs)
+        optimizer.register_step_post_hook(self._count_step)
+        return optimizer
+
+    def _count_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._stepped += 1
+        self.counts.learning_rate.append(float(optimizer.param_groups[0]["lr"]))
+
+    @property
+    def optimizer_steps(self) -> int:
+        """Steps the optimizer took."""
+        return self._stepped
+
+    def _get_train_sampler(self, *_: object, **__: object) -> SequentialSampler:
+        return SequentialSampler(range(self._plan.slots))
+
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, torch.Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: object = None,  # noqa: ARG002 - TRL passes it; our denominator is the plan's
+    ) -> Any:
+        """The weighted loss of one batch of slots; see the module."""
+        rows = Rows(*(inputs[name] for name in _ROW_FIELDS))
+        outputs = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False)
+        logits = outputs.logits / self._settings.temperature
+        logprobs = token_logprobs(logits, rows, self._settings.normalisation)
+        weight = inputs["weight"].to(logprobs.dtype)
+        loss = -(weight[rows.row] * logprobs).sum() / self._plan.batch
+        if not torch.isfinite(loss):
+            message = f"the loss became {loss.item()} at optimizer step {self._stepped + 1}"
+            raise DivergedError(message)
+        self._record(rows, inputs, float(loss.detach()))
+        return (loss, outputs) if return_outputs else loss
+
+    def _record(self, rows: Rows, inputs: dict[str, torch.Tensor], loss: float) -> None:
+        weight = inputs["weight"].double()
+        counts = self.counts
+        counts.slots.append(len(weight))
+        counts.tokens.append(len(rows.target))
+        counts.forward_tokens.append(int(rows.mask.sum()))
+        counts.weight_abs.append(float(weight.abs().sum()))
+        counts.weight_sq.append(float(weight.square().sum()))
+        counts.positive.append(int((weight > 0).sum()))
+        counts.zero.append(int((weight == 0).sum()))
+        counts.loss.append(loss)
+        counts.micro_batches.append(1)
+        counts.examples.extend(int(example) for example in inputs["example"])
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """One forward and backward pass, and the norm of its gradient before it is clipped."""
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = float(torch.nn.utils.get_total_norm(gradients))
+        self.counts.grad_norm.append(norm)
+        if norm != norm or norm == float("inf"):
+            message = f"the gradient norm became {norm} at optimizer step {self._stepped + 1}"
+            raise DivergedError(message)
+        return loss
+
+    def log(self, *_: object, **__: object) -> None:
+        """Nothing is logged from here: the counts are the record."""
+
+
+def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> SFTConfig:
+    """Every default of TRL that would change a comparison silently is set here."""
+    return SFTConfig(
+        output_dir=str(folder),
+        max_steps=plan.steps,
+        per_device_train_batch_size=plan.batch,
+        gradient_accumulation_steps=1,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant",
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+        optim="adamw_torch",
+        seed=settings.seed,
+        bf16=False,
+        fp16=False,
+        gradient_checkpointing=False,
+        logging_nan_inf_filter=False,
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=not torch.cuda.is_available(),
+        remove_unused_columns=False,
+        dataloader_drop_last=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        average_tokens_across_devices=False,
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+    )
+
+
+def train_on_plan(
+    model: "Qwen3ForCausalLM",
+    words: WordTokens,
+    transcripts: Transcripts,
+    plan: Plan,
+    settings: TrainingSettings,
+    folder: Path,
+) -> tuple[Counts, int]:
+    """Train a model in place on every slot of a plan.
+
+    Returns:
+        The counts of the hooks, and the number of optimizer steps that were really taken.
+
+    Raises:
+        DivergedError: if loss or gradient stop being finite.
+        ExecutionError: if the trainer stopped before the plan's end (it does so silently when data run out).
+    """
+    trainer = CreditTrainer(model, words, transcripts, plan, settings, folder)
+    trainer.train()
+    model.eval()
+    if trainer.optimizer_steps != plan.steps:
+        message = (
+            f"expected {plan.steps} optimizer steps of {plan.batch} slots, counted {trainer.optimizer_steps}; "
+            "the trainer ended early, so nothing of this run may be used"
+        )
+        raise ExecutionError(message)
+    return trainer.counts, trainer.optimizer_steps
