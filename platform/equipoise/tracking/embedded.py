@@ -1,0 +1,157 @@
+"""The tracking store that comes with a project folder: one SQLite file and one folder of artifacts."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from equipoise.errors import TrackingError
+from equipoise.tracking.client import set_quiet
+from equipoise.tracking.locks import locked
+
+__all__ = [
+    "Preparation",
+    "artifact_root",
+    "begin_preparing",
+    "database_uri",
+    "is_embedded",
+    "prepare",
+    "tracking_uri",
+]
+
+DATABASE = "mlflow.db"
+ARTIFACTS = "mlartifacts"
+MARKER = "mlflow.ready.json"  # which MLflow made the schema; saves the import of MLflow when nothing changed
+
+
+def database_uri(home: Path) -> str:
+    """Return the URI of a project folder's tracking database.
+
+    Raises:
+        TrackingError: If the path holds a sign that a database URI cannot carry.
+    """
+    path = str(home.resolve() / DATABASE)
+    if bad := sorted(set("?#%") & set(path)):
+        message = (
+            f"the project folder {home} has {' '.join(bad)} in its path, so MLflow cannot open it: rename it"
+        )
+        raise TrackingError(message)
+    return f"sqlite:///{path}"
+
+
+def artifact_root(home: Path) -> str:
+    """Return the file URI of a project folder's artifacts, odd signs percent-encoded."""
+    return (home.resolve() / ARTIFACTS).as_uri()
+
+
+def tracking_uri(home: Path, explicit: str | None = None) -> str:
+    """Return where to project to: the given address, else MLFLOW_TRACKING_URI, else the embedded store."""
+    return explicit or os.environ.get("MLFLOW_TRACKING_URI") or database_uri(home)
+
+
+def is_embedded(home: Path, uri: str) -> bool:
+    """Say whether an address is the project folder's own database."""
+    return uri.startswith("sqlite:") and uri == database_uri(home)
+
+
+def prepare(home: Path) -> str:
+    """Create or upgrade the embedded store and return its URI.
+
+    A file lock lets one process do it: MLflow's own migrations race. The file is put into WAL mode for good,
+    which doubles what it takes and spares readers the waiting. A ready folder costs no import of MLflow.
+
+    Raises:
+        TrackingError: If the database cannot be made.
+    """
+    uri = database_uri(home)
+    if _is_ready(home):
+        return uri
+    with locked(home / "mlflow.prepare.lock", "another process creates the tracking database"):
+        if not _is_ready(home):
+            _migrate(home, uri)
+    return uri
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A tracking database being made ready by another process; the caller need not import MLflow at all."""
+
+    home: Path
+    process: "subprocess.Popen[bytes] | None"
+
+    def wait(self, patience: float = 120.0) -> str:
+        """Return the URI of the database once it is ready.
+
+        Raises:
+            TrackingError: If it cannot be made ready in time.
+        """
+        if self.process is not None:
+            try:
+                _, errors = self.process.communicate(timeout=patience)
+            except subprocess.TimeoutExpired as error:
+                self.process.kill()
+                self.process.communicate()
+                message = f"the tracking database in {self.home} was not ready within {patience:.0f} s"
+                raise TrackingError(message) from error
+            if self.process.returncode:
+                lines = errors.decode(errors="replace").strip().splitlines() or ["no message"]
+                message = f"the tracking database in {self.home} cannot be made: {lines[-1]}"
+                raise TrackingError(message)
+        return database_uri(self.home)
+
+
+def begin_preparing(home: Path) -> Preparation:
+    """Start to make the embedded store ready in a process of its own; the first time takes seconds."""
+    if _is_ready(home):
+        return Preparation(home, None)
+    database_uri(home)
+    code = f"import pathlib, sys; from {__name__} import prepare; prepare(pathlib.Path(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(home.resolve())]
+    return Preparation(home, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+
+
+def _is_ready(home: Path) -> bool:
+    marker = home / MARKER
+    if not (home / DATABASE).is_file() or not marker.is_file():
+        return False
+    try:
+        found = json.loads(marker.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return bool(found == {"mlflow": version("mlflow")})
+
+
+def _migrate(home: Path, uri: str) -> None:
+    """Run MLflow's migrations, switch to WAL, and leave the marker as the last thing."""
+    set_quiet()
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.db.utils import (
+        _all_tables_exist,
+        _initialize_tables,
+        _upgrade_db,
+        create_sqlalchemy_engine,
+    )
+    from sqlalchemy.exc import SQLAlchemyError
+
+    set_quiet()
+    path = home.resolve() / DATABASE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+        connection.close()
+        engine = create_sqlalchemy_engine(uri)
+        (_upgrade_db if _all_tables_exist(engine) else _initialize_tables)(engine)
+        engine.dispose()
+    except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
+        mend = "Move it away; `equipoise sync --rebuild` refills a new one."
+        message = f"the tracking database {path} cannot be made: {error}. {mend}"
+        raise TrackingError(message) from error
+    with tempfile.NamedTemporaryFile("w", dir=home, suffix=".tmp", delete=False, encoding="utf-8") as handle:
+        json.dump({"mlflow": version("mlflow")}, handle)
+    Path(handle.name).replace(home / MARKER)
