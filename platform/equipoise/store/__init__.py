@@ -1,0 +1,43 @@
+"""The store: jobs, leases and results in one database, the truth that everything else is drawn from."""
+
+from equipoise.store.errors import BadResult, NotReproduced, StaleLease
+from equipoise.store.processes import this_worker
+from equipoise.store.progress import Progress
+from equipoise.store.records import (
+    ENDS,
+    STATES,
+    Artifact,
+    AttemptRecord,
+    EventRecord,
+    JobRecord,
+    JobSpec,
+    Lease,
+    OutboxRecord,
+    SuiteRecord,
+    Usage,
+    Worker,
+)
+from equipoise.store.store import DATABASE_FILE, Store, open_store
+
+__all__ = [
+    "DATABASE_FILE",
+    "ENDS",
+    "STATES",
+    "Artifact",
+    "AttemptRecord",
+    "BadResult",
+    "EventRecord",
+    "JobRecord",
+    "JobSpec",
+    "Lease",
+    "NotReproduced",
+    "OutboxRecord",
+    "Progress",
+    "StaleLease",
+    "Store",
+    "SuiteRecord",
+    "Usage",
+    "Worker",
+    "open_store",
+    "this_worker",
+]
