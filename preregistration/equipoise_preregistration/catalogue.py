@@ -1,0 +1,73 @@
+"""The rules a suite may name, and what each makes of its parameters."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from equipoise_conditions.errors import RuleError
+from equipoise_preregistration.experiment import Condition
+from equipoise_preregistration.faults import Problem, nearest
+
+__all__ = ["Catalogue", "condition_problems", "expand_condition", "rule_catalogue"]
+
+Catalogue = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
+"""Name of each rule to what fills in its parameters' defaults, or raises RuleError."""
+
+
+def rule_catalogue() -> Catalogue:
+    """The registered rules, those of other distributions included."""
+    from equipoise_conditions.registry import rules
+
+    return {name: rule.validate for name, rule in rules().items()}
+
+
+def condition_problems(entries: object, catalogue: Catalogue) -> Iterator[Problem]:
+    """Unknown rules, and parameters that their rules refuse.
+
+    Args:
+        entries: What a file has under `conditions`, well-formed or not.
+        catalogue: The rules there are.
+    """
+    for index, entry in enumerate(entries if isinstance(entries, list) else []):
+        rule = entry.get("rule") if isinstance(entry, dict) else None
+        if not isinstance(rule, str):
+            continue
+        if rule in catalogue:
+            yield from _parameter_problems(index, rule, _parameters(entry), catalogue)
+        else:
+            message = f"expected one of the rules {', '.join(sorted(catalogue))}, got {rule!r}"
+            yield Problem(("conditions", index, "rule"), message + nearest(rule, catalogue))
+
+
+def _parameters(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in Condition.model_fields}
+
+
+def _parameter_problems(
+    index: int, rule: str, parameters: dict[str, Any], catalogue: Catalogue
+) -> Iterator[Problem]:
+    """Asks about one parameter at a time, so that each fault is found and knows its place."""
+    validate, faulty = catalogue[rule], False
+    for name, value in parameters.items():
+        try:
+            validate({name: value})
+        except RuleError as error:
+            faulty = True
+            yield _parameter_problem(index, name, rule, str(error))
+    if not faulty:
+        try:
+            validate(parameters)
+        except RuleError as error:
+            yield Problem(("conditions", index), str(error))
+
+
+def _parameter_problem(index: int, name: str, rule: str, message: str) -> Problem:
+    unknown, own = "unknown" in message, nearest(name, Condition.model_fields)
+    if unknown and own:
+        # A misspelled key of the condition itself looks like a parameter of its rule.
+        message = f"expected a key of a condition or a parameter of the rule {rule!r}, got {name!r}{own}"
+    return Problem(("conditions", index, name), message, at_key=unknown)
+
+
+def expand_condition(entry: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """The entry of a condition with the defaults of its rule written out."""
+    return {**entry, **catalogue[entry["rule"]](_parameters(entry))}

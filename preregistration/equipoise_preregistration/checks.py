@@ -1,0 +1,213 @@
+"""What must hold between the sections of a suite; every check names the value to mend."""
+
+from collections.abc import Callable, Iterator
+
+from equipoise_preregistration.analysis import Kind
+from equipoise_preregistration.draft import Draft
+from equipoise_preregistration.experiment import Arms, Condition
+from equipoise_preregistration.faults import Problem, nearest
+
+__all__ = ["CHECKS", "problems"]
+
+
+def budget_is_whole(draft: Draft) -> Iterator[Problem]:
+    """Every optimizer step gets the same number of examples."""
+    budget = draft.budget
+    if budget is None or budget.examples % budget.optimizer_steps == 0:
+        return
+    steps, batch = budget.optimizer_steps, budget.examples // budget.optimizer_steps
+    near = [f"{batch * steps} (batch {batch})"] if batch else []
+    near.append(f"{(batch + 1) * steps} (batch {batch + 1})")
+    message = (
+        f"expected a multiple of optimizer_steps ({steps}), got {budget.examples}, which leaves "
+        f"{budget.examples % steps} over; the nearest are {' and '.join(near)}"
+    )
+    yield Problem(("budget", "examples"), message)
+
+
+def budget_can_be_reached(draft: Draft) -> Iterator[Problem]:
+    """No fill can show more slots than all distinct examples, each at its highest repetition."""
+    budget, environment, collection = draft.budget, draft.environment, draft.collection
+    if budget is None or environment is None or collection is None:
+        return
+    distinct = environment.tasks.pool * collection.rollouts_per_task * environment.horizon
+    most = distinct * budget.max_repetition
+    if budget.examples > most:
+        message = (
+            f"expected at most {most}, got {budget.examples}: {environment.tasks.pool} tasks x "
+            f"{collection.rollouts_per_task} rollouts x {environment.horizon} turns are at most {distinct} "
+            f"distinct examples, and each may be shown {budget.max_repetition} times; lower examples, "
+            "collect more, or raise budget.max_repetition"
+        )
+        yield Problem(("budget", "examples"), message)
+
+
+def baseline_is_one(draft: Draft) -> Iterator[Problem]:
+    """Exactly one condition is what the others are compared with, and it is no control."""
+    baselines = [i for i, condition in draft.conditions.items() if condition.baseline]
+    if not baselines and draft.complete:
+        message = "expected exactly one condition with `baseline: true`, got none; mark one"
+        yield Problem(("conditions",), message, at_key=True)
+    for index in baselines[1:]:
+        first, here = draft.conditions[baselines[0]].id, draft.conditions[index].id
+        message = f"expected exactly one baseline, got {here!r} besides {first!r}; unmark one"
+        yield Problem(("conditions", index, "baseline"), message)
+    for index in baselines:
+        if draft.conditions[index].control is not None:
+            message = "expected no control on the baseline, got one; make another condition the control"
+            yield Problem(("conditions", index, "control"), message)
+
+
+def something_is_compared(draft: Draft) -> Iterator[Problem]:
+    """A comparison needs two."""
+    if draft.complete and len(draft.conditions) == 1:
+        message = "expected at least two conditions, got 1; add one to compare with the baseline"
+        yield Problem(("conditions",), message, at_key=True)
+
+
+def identifiers_are_unique(draft: Draft) -> Iterator[Problem]:
+    """No two conditions, and no two hypotheses, have one id."""
+    for key, items in (("conditions", draft.conditions), ("hypotheses", draft.hypotheses)):
+        seen: dict[str, int] = {}
+        for index, item in items.items():
+            # Ids become file names; some disks do not tell capitals apart.
+            folded = item.id.lower()
+            if folded in seen:
+                message = (
+                    f"expected an id that no other has, got {item.id!r}, the id of {key}[{seen[folded]}]"
+                )
+                yield Problem((key, index, "id"), message)
+            else:
+                seen[folded] = index
+
+
+def arms_make_sense(draft: Draft) -> Iterator[Problem]:
+    """Twins are compared with matched cells; without any arm nothing runs."""
+    arms = draft.arms
+    if arms is None or arms.matched:
+        return
+    if arms.twins:
+        message = f"expected 0 twins without the matched arm that they are twins of, got {arms.twins}"
+        yield Problem(("arms", "twins"), f"{message}; set `matched: true` or `twins: 0`")
+    elif not arms.native:
+        yield Problem(("arms",), "expected at least one arm, got none; set `matched: true`", at_key=True)
+
+
+def looks_are_blocks(draft: Draft) -> Iterator[Problem]:
+    """The data are looked at after increasing numbers of blocks, at last after all of them."""
+    if draft.analysis is None or draft.blocks is None or not draft.analysis.looks:
+        return
+    looks, blocks = draft.analysis.looks, draft.blocks
+    before = 0
+    for index, look in enumerate(looks):
+        if look > blocks:
+            message = f"expected a look at or before the last block ({blocks}), got {look}"
+            yield Problem(("analysis", "looks", index), message)
+        elif look <= before:
+            message = f"expected looks in increasing order, got {look} after {before}"
+            yield Problem(("analysis", "looks", index), message)
+        before = max(look, before)
+    if max(looks) < blocks:
+        message = f"expected the last look after the last block ({blocks}), got {looks[-1]}; append {blocks}"
+        yield Problem(("analysis", "looks"), message)
+
+
+def success_band_increases(draft: Draft) -> Iterator[Problem]:
+    """The base policy needs room to fall into."""
+    if draft.policy is None:
+        return
+    low, high = draft.policy.warm_start.success
+    if low >= high:
+        message = f"expected [lowest, highest] in increasing order, got [{low:g}, {high:g}]"
+        yield Problem(("policy", "warm_start", "success"), message)
+
+
+def rounds_are_supported(draft: Draft) -> Iterator[Problem]:
+    """Trajectories are collected once a block, so that all cells can share them."""
+    if draft.collection is not None and draft.collection.rounds != 1:
+        message = (
+            f"expected 1, got {draft.collection.rounds}: this version supports only one round of collection "
+            "a block, which all cells share"
+        )
+        yield Problem(("collection", "rounds"), message)
+
+
+def primary_is_measured(draft: Draft) -> Iterator[Problem]:
+    """What the claims rest on is evaluated."""
+    evaluation = draft.evaluation
+    if evaluation is None or evaluation.primary != "held_out":
+        return
+    if evaluation.held_out_episodes == 0:
+        message = "expected at least 1 where `primary: held_out`, got 0"
+        yield Problem(("evaluation", "held_out_episodes"), message)
+    if draft.environment is not None and draft.environment.tasks.held_out == 0:
+        message = "expected at least 1 where `evaluation.primary: held_out`, got 0"
+        yield Problem(("environment", "tasks", "held_out"), message)
+
+
+def hypotheses_can_be_judged(draft: Draft) -> Iterator[Problem]:
+    """A hypothesis is about a condition of the suite, and about arms that run."""
+    known = {condition.id: condition for condition in draft.conditions.values()}
+    for index, hypothesis in draft.hypotheses.items():
+        place = ("hypotheses", index, "contrast")
+        try:
+            about = hypothesis.about
+        except ValueError as error:
+            yield Problem(place, f"{error}{_nearest_contrast(hypothesis.contrast, known)}")
+            continue
+        if about.condition in known:
+            yield from _about_a_comparison(place, known[about.condition])
+        elif draft.named is not None and about.condition not in draft.named:
+            message = f"expected one of the conditions {', '.join(draft.named)}, got {about.condition!r}"
+            yield Problem(place, message + nearest(about.condition, draft.named))
+        if draft.arms is not None:
+            yield from _arms_run(place, about.kind, draft.arms)
+
+
+def _nearest_contrast(text: str, conditions: dict[str, Condition]) -> str:
+    return nearest(text, (f"{kind}({name})" for kind in _ARMS for name in conditions))
+
+
+def _about_a_comparison(place: tuple[str | int, ...], condition: Condition) -> Iterator[Problem]:
+    if condition.baseline:
+        message = (
+            f"expected a condition that is compared with the baseline, got the baseline {condition.id!r}"
+        )
+        yield Problem(place, message)
+
+
+_ARMS: dict[Kind, tuple[str, ...]] = {
+    "content": ("matched", "twins"),
+    "shape": ("matched", "twins"),
+    "volume": ("native", "matched"),
+    "total": ("native",),
+}
+"""Which arms the cell means of a contrast come from."""
+
+
+def _arms_run(place: tuple[str | int, ...], kind: Kind, arms: Arms) -> Iterator[Problem]:
+    off = [name for name in _ARMS[kind] if not getattr(arms, name)]
+    if off:
+        message = f"expected the arms that {kind} is made of ({', '.join(_ARMS[kind])}) to run, got "
+        yield Problem(place, f"{message}{' and '.join(off)} switched off; switch on arms.{off[0]}")
+
+
+CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
+    budget_is_whole,
+    budget_can_be_reached,
+    baseline_is_one,
+    something_is_compared,
+    identifiers_are_unique,
+    arms_make_sense,
+    looks_are_blocks,
+    success_band_increases,
+    rounds_are_supported,
+    primary_is_measured,
+    hypotheses_can_be_judged,
+)
+"""All checks, in the order of their messages."""
+
+
+def problems(draft: Draft) -> tuple[Problem, ...]:
+    """Every problem that any check finds."""
+    return tuple(problem for check in CHECKS for problem in check(draft))

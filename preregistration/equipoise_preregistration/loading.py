@@ -1,0 +1,164 @@
+"""From a file to a suite: every fault of the file at once, or a suite with all defaults written out."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from equipoise_preregistration.analysis import Analysis, Hypothesis
+from equipoise_preregistration.catalogue import (
+    Catalogue,
+    condition_problems,
+    expand_condition,
+    rule_catalogue,
+)
+from equipoise_preregistration.checks import problems
+from equipoise_preregistration.document import Document, read
+from equipoise_preregistration.draft import Draft
+from equipoise_preregistration.errors import SuiteError
+from equipoise_preregistration.experiment import Arms, Budget, Condition, Evaluation
+from equipoise_preregistration.faults import Fault, Problem, nearest
+from equipoise_preregistration.setting import Collection as Rollouts
+from equipoise_preregistration.setting import Environment, Policy
+from equipoise_preregistration.shipped import find_suite
+from equipoise_preregistration.suite import Suite, expand
+from equipoise_preregistration.translate import translate
+
+__all__ = ["LoadedSuite", "load_suite", "parse_suite"]
+
+POLICIES = ("tiny-qwen3",)
+"""The policies of this version."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """A valid suite and the file it came from.
+
+    Attributes:
+        suite: With every default written out, those of its rules included.
+        raw: The bytes of the file.
+        path: The file.
+    """
+
+    suite: Suite
+    raw: bytes
+    path: Path
+
+
+def load_suite(
+    path_or_name: str | Path,
+    *,
+    rules: Catalogue | None = None,
+    environments: Collection[str] | None = None,
+    policies: Collection[str] | None = POLICIES,
+) -> LoadedSuite:
+    """Loads a suite from a file, or one of the shipped suites by its name.
+
+    Args:
+        path_or_name: A path, or a name such as `demo`.
+        rules: Name of each rule to what validates its parameters; by default the registered rules.
+        environments: Names of the environments there are; None leaves the name unchecked.
+        policies: Names of the policies there are; None leaves the name unchecked.
+
+    Raises:
+        SuiteError: If the file cannot be read; or with every fault that it has.
+    """
+    path = find_suite(path_or_name)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        message = f"expected a file that can be read, got: {error.strerror}"
+        raise SuiteError((Fault(0, 0, "", message),), str(path)) from error
+    suite = parse_suite(raw, str(path), rules=rules, environments=environments, policies=policies)
+    return LoadedSuite(suite, raw, path)
+
+
+def parse_suite(
+    raw: bytes,
+    file: str,
+    *,
+    rules: Catalogue | None = None,
+    environments: Collection[str] | None = None,
+    policies: Collection[str] | None = POLICIES,
+) -> Suite:
+    """Reads the bytes of a suite; see `load_suite`."""
+    catalogue = rule_catalogue() if rules is None else rules
+    document = read(raw, file)
+    found = [
+        *_malformed(document),
+        *problems(_draft(document.data)),
+        *condition_problems(document.data.get("conditions"), catalogue),
+        *_unknown("environment", document.data, environments),
+        *_unknown("policy", document.data, policies),
+    ]
+    if found:
+        raise document.error(tuple(found))
+    expanded = expand(document.data)
+    expanded["conditions"] = [expand_condition(entry, catalogue) for entry in expanded["conditions"]]
+    return Suite.model_validate(expanded)
+
+
+def _malformed(document: Document) -> Iterator[Problem]:
+    try:
+        Suite.model_validate(document.data)
+    except ValidationError as error:
+        yield from translate(error, document.data)
+
+
+def _draft(data: Mapping[str, Any]) -> Draft:
+    """The well-formed sections of the file, so that they are checked though others are faulty."""
+    conditions = _items(Condition, data.get("conditions"))
+    listed = data.get("conditions")
+    return Draft(
+        environment=_section(Environment, data.get("environment", {})),
+        policy=_section(Policy, data.get("policy", {})),
+        collection=_section(Rollouts, data.get("collection", {})),
+        conditions=conditions,
+        arms=_section(Arms, data.get("arms", {})),
+        budget=_section(Budget, data.get("budget")),
+        blocks=_blocks(data),
+        evaluation=_section(Evaluation, data.get("evaluation", {})),
+        analysis=_section(Analysis, data.get("analysis", {})),
+        hypotheses=_items(Hypothesis, data.get("hypotheses", [])),
+        named=_ids(listed),
+        complete=isinstance(listed, list) and len(listed) == len(conditions) > 0,
+    )
+
+
+def _blocks(data: Mapping[str, Any]) -> int | None:
+    blocks = data.get("blocks", Suite.model_fields["blocks"].default)
+    return blocks if isinstance(blocks, int) and not isinstance(blocks, bool) and blocks > 0 else None
+
+
+def _section(model: type[Model], data: object) -> Model | None:
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        # Reported already, with the whole file.
+        return None
+
+
+def _items(model: type[Model], data: object) -> dict[int, Model]:
+    entries = data if isinstance(data, list) else []
+    found = {index: _section(model, entry) for index, entry in enumerate(entries)}
+    return {index: item for index, item in found.items() if item is not None}
+
+
+def _ids(listed: object) -> tuple[str, ...] | None:
+    entries = listed if isinstance(listed, list) else []
+    found = [entry.get("id") if isinstance(entry, dict) else None for entry in entries]
+    named = tuple(name for name in found if isinstance(name, str))
+    return named if len(named) == len(found) > 0 else None
+
+
+def _unknown(key: str, data: Mapping[str, Any], known: Collection[str] | None) -> Iterator[Problem]:
+    section = data.get(key)
+    name = section.get("name") if isinstance(section, dict) else None
+    if not isinstance(name, str) or known is None or name in known:
+        return
+    message = f"expected one of {', '.join(sorted(known))}, got {name!r}"
+    yield Problem((key, "name"), message + nearest(name, known))

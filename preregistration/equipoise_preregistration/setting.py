@@ -1,0 +1,111 @@
+"""What a suite trains, and where: environment, policy, training, collection, execution."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from equipoise_preregistration.sections import (
+    Count,
+    Number,
+    Positive,
+    Section,
+    Settings,
+    Size,
+)
+
+__all__ = ["Collection", "Environment", "Execution", "Policy", "Tasks", "Training", "WarmStart"]
+
+
+class Tasks(Section):
+    """How many tasks: those trained and judged on, and those only judged on."""
+
+    pool: Size = 32
+    held_out: Count = 64
+
+
+class Environment(Section):
+    """Where the policy acts. `size` and `options` belong to the environment, which checks them itself.
+
+    Attributes:
+        name: Which environment.
+        words: Its wording of observations and commands.
+        tasks: How many tasks of each split.
+        size: Its sizes (household: receptacles, objects); a missing one takes the environment's default.
+        horizon: Most turns of an episode.
+        options: Any further keys of the environment (bifurcation: rooms, doors, pivotal, noise).
+    """
+
+    name: str = "household"
+    words: str = "terse"
+    tasks: Tasks = Tasks()
+    size: Settings = Field(default_factory=dict)
+    horizon: Size = 15
+    options: Settings = Field(default_factory=dict)
+
+
+class WarmStart(Section):
+    """Cloning of an expert, the same for every cell of a block, until the success lies in a band.
+
+    Attributes:
+        demonstrations: How many expert episodes.
+        success: Lowest and highest success rate at which the base policy is taken.
+        learning_rate: Of the cloning.
+        batch: Episodes a step.
+        max_epochs: When to give up.
+    """
+
+    demonstrations: Size = 1500
+    success: Annotated[
+        tuple[Annotated[float, Field(ge=0.0, le=1.0)], Annotated[float, Field(ge=0.0, le=1.0)]],
+        Field(strict=False),
+    ] = (0.35, 0.55)
+    learning_rate: Positive = 3e-3
+    batch: Size = 16
+    max_epochs: Size = 30
+
+
+class Policy(Section):
+    """What acts and is trained.
+
+    Attributes:
+        name: Which policy.
+        hidden: Width.
+        layers: Depth.
+        normalisation: Over what an action's probability sums to one, when acting and when training alike:
+            the admissible commands, or the whole vocabulary.
+        warm_start: How the base policy comes about.
+    """
+
+    name: str = "tiny-qwen3"
+    hidden: Size = 64
+    layers: Size = 2
+    normalisation: Literal["admissible", "vocabulary"] = "admissible"
+    warm_start: WarmStart = WarmStart()
+
+
+class Training(Section):
+    """How the optimizer treats every slot of every cell."""
+
+    learning_rate: Positive = 1e-3
+    max_grad_norm: Positive = 1.0
+    weight_decay: Number = 0.0
+
+
+class Collection(Section):
+    """How the trajectories come about that all cells of a block share."""
+
+    rollouts_per_task: Size = 8
+    temperature: Positive = 1.0
+    rounds: Size = 1
+
+
+class Execution(Section):
+    """What changes the bits of a result without changing its meaning, and is registered for that reason.
+
+    Attributes:
+        threads: Threads of one run.
+        cpu_capability: Instruction set of PyTorch's kernels (`ATEN_CPU_CAPABILITY`).
+    """
+
+    threads: Size = 1
+    cpu_capability: Literal["default", "avx2", "avx512"] = "avx2"
