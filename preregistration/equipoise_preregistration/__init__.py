@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise_preregistration.canonical import canonical as canonical
+    from equipoise_preregistration.canon import canonical as canonical
     from equipoise_preregistration.chain import verify_chain as verify_chain
     from equipoise_preregistration.errors import ChainError as ChainError
     from equipoise_preregistration.errors import NotRegisteredError as NotRegisteredError
     from equipoise_preregistration.errors import SuiteError as SuiteError
+    from equipoise_preregistration.json_schema import schema as schema
     from equipoise_preregistration.loading import LoadedSuite as LoadedSuite
     from equipoise_preregistration.loading import load_suite as load_suite
     from equipoise_preregistration.loading import parse_suite as parse_suite
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from equipoise_preregistration.registry import find_registration as find_registration
     from equipoise_preregistration.registry import register as register
     from equipoise_preregistration.registry import registrations as registrations
-    from equipoise_preregistration.schema import schema as schema
     from equipoise_preregistration.seeds import derive_seed as derive_seed
     from equipoise_preregistration.seeds import generator as generator
     from equipoise_preregistration.shipped import shipped_suites as shipped_suites
@@ -29,7 +29,7 @@ _HOMES = {
     "Registration": "registration",
     "Suite": "suite",
     "SuiteError": "errors",
-    "canonical": "canonical",
+    "canonical": "canon",
     "derive_seed": "seeds",
     "find_registration": "registry",
     "generator": "seeds",
@@ -37,7 +37,7 @@ _HOMES = {
     "parse_suite": "loading",
     "register": "registry",
     "registrations": "registry",
-    "schema": "schema",
+    "schema": "json_schema",
     "shipped_suites": "shipped",
     "verify_chain": "chain",
 }

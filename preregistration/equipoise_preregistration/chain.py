@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from equipoise_preregistration.canonical import canonical_json
+from equipoise_preregistration.canon import canonical_json
 from equipoise_preregistration.errors import ChainError
 from equipoise_preregistration.registration import Registration, Surroundings, identity_of, thaw
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from equipoise_preregistration.canonical import VERSION, canonical, digest
+from equipoise_preregistration.canon import VERSION, canonical, digest
 from equipoise_preregistration.code import CodeVersion, code_version
 from equipoise_preregistration.errors import SuiteError
 from equipoise_preregistration.lock import dependency_lock

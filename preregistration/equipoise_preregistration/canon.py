@@ -1,4 +1,4 @@
-"""The one way to write a suite down: RFC 8785 with every default expanded, so equal suites are equal bytes."""
+"""The one way to write a suite down: RFC 8785 with every default, so that equal suites are equal bytes."""
 
 from collections.abc import Mapping
 from hashlib import sha256
