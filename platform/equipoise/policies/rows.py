@@ -9,7 +9,7 @@ import torch
 
 from equipoise.policies.transcripts import Transcripts
 
-__all__ = ["Rows", "collate_rows", "token_logprobs"]
+__all__ = ["Rows", "collate_rows", "ranges", "token_logprobs"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -51,8 +51,8 @@ def collate_rows(transcripts: Transcripts, turns: Sequence[Sequence[int]]) -> Ro
     owner = np.repeat(np.arange(len(turns)), [len(row) for row in turns])
     spans = transcripts.end[flat] - transcripts.start[flat]
     row = np.repeat(owner, spans)
-    position = _ranges(transcripts.start[flat], spans)
-    token = _ranges(transcripts.token_offsets[flat], spans)
+    position = ranges(transcripts.start[flat], spans)
+    token = ranges(transcripts.token_offsets[flat], spans)
     allowed, allowed_mask = _allowed(transcripts, token)
     tensors = (ids, mask, row, position - 1, ids[row, position], allowed, allowed_mask)
     return Rows(*(torch.from_numpy(np.ascontiguousarray(array)) for array in tensors))
@@ -74,7 +74,7 @@ def token_logprobs(logits: torch.Tensor, rows: Rows, normalisation: str) -> torc
     return chosen - scores.logsumexp(dim=1)
 
 
-def _ranges(starts: IntArray, counts: IntArray) -> IntArray:
+def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenated ``arange(start, start + count)``."""
     ends = np.cumsum(counts)
     result: IntArray = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - starts, counts)

@@ -1,0 +1,65 @@
+"""The one entry of a worker: a job's payload in, its result out, its files in a folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from equipoise.errors import ExecutionError
+from equipoise.execution.world import World
+
+__all__ = ["execute", "preload"]
+
+
+def preload() -> None:
+    """Import what every job needs, once, before the worker forks."""
+    import torch
+    import transformers  # noqa: F401
+
+    import equipoise.execution.base
+    import equipoise.execution.cell
+    import equipoise.execution.collect
+    import equipoise.execution.signals
+    import equipoise.training.trainer  # noqa: F401
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+def execute(
+    payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Path]
+) -> dict[str, object]:
+    """Carry out one job.
+
+    Args:
+        payload: `job` (base, collect, signals or cell), `suite`, `block`, and what the job needs besides.
+        folder: empty; the job's files go there.
+        inputs: folders of the jobs it depends on, by their role in the payload's `inputs`.
+
+    Returns:
+        The result, ready for JSON.
+
+    Raises:
+        ExecutionError: if the payload names no job that exists.
+    """
+    from equipoise.execution.base import make_base
+    from equipoise.execution.cell import run_cell
+    from equipoise.execution.collect import collect
+    from equipoise.execution.signals import assign_credit
+
+    world = World.of(payload)
+    roles = payload["inputs"]
+    assert isinstance(roles, Mapping)
+    folders = {role: Path(inputs[key]) for role, key in roles.items()}
+    match payload["job"]:
+        case "base":
+            return make_base(world, folder)
+        case "collect":
+            return collect(world, folders["base"], folder)
+        case "signals":
+            return assign_credit(world, str(payload["condition"]), folders, folder)
+        case "cell":
+            cell = payload["cell"]
+            assert isinstance(cell, Mapping)
+            return run_cell(world, cell, folders, folder)
+        case other:
+            message = f"expected a job of kind base, collect, signals or cell, got {other!r}"
+            raise ExecutionError(message)

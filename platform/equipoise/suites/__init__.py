@@ -1,0 +1,1 @@
+"""From a registration to runs, and from runs to a judgement."""

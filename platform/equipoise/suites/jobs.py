@@ -1,0 +1,100 @@
+"""A registered suite as jobs: complete blocks in random order, and the cells of each block in random order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from equipoise.execution.signals import holds_forks
+from equipoise.store import JobSpec
+from equipoise_preregistration import Suite, generator
+
+__all__ = ["Cell", "cells_of", "jobs_of"]
+
+_BLOCK, _STAGE = 1_000_000, 100_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: condition, arm, twin (0 unless the arm is `twin`, then counted from 0) and block."""
+
+    condition: str
+    rule: str
+    arm: str
+    twin: int
+    block: int
+
+    @property
+    def key(self) -> str:
+        """Key of its job."""
+        return f"b{self.block}/cell/{self.condition}/{self.arm}/{self.twin}"
+
+
+def cells_of(suite: Suite) -> list[Cell]:
+    """Every cell of a suite, in the order block, condition, arm, twin."""
+    arms = [("native", 0)] * suite.arms.native + [("matched", 0)] * suite.arms.matched
+    arms += [("twin", k) for k in range(suite.arms.twins)]
+    return [
+        Cell(condition.id, condition.rule, arm, twin, block)
+        for block in range(suite.blocks)
+        for condition in suite.conditions
+        for arm, twin in arms
+    ]
+
+
+def jobs_of(suite: Suite) -> list[JobSpec]:
+    """Jobs with their dependencies; lower `order` is claimed first.
+
+    Blocks are randomised, and so are the cells within each, from the suite's own seed: whatever drifts, or stops
+    early, hits all arms alike.
+    """
+    written = suite.model_dump(mode="json")
+    places = generator(suite.seed, "order", "blocks").permutation(suite.blocks).tolist()
+    return [
+        job for place, block in enumerate(places) for job in _block(suite, written, block, place * _BLOCK)
+    ]
+
+
+def _block(suite: Suite, written: dict[str, object], block: int, order: int) -> Iterator[JobSpec]:
+    base, collect = f"b{block}/base", f"b{block}/collect"
+
+    def job(kind: str, key: str, inputs: dict[str, str], place: int, **more: object) -> JobSpec:
+        payload = {"job": kind, "suite": written, "block": block, "inputs": inputs, **more}
+        return JobSpec(
+            key=key, kind=kind, payload=payload, needs=tuple(dict.fromkeys(inputs.values())), order=place
+        )
+
+    yield job("base", base, {}, order)
+    yield job("collect", collect, {"base": base}, order + _STAGE)
+    for place, condition in enumerate(suite.conditions):
+        yield job(
+            "signals",
+            _signals(block, condition.id),
+            {"base": base, "collect": collect},
+            order + 2 * _STAGE + place,
+            condition=condition.id,
+        )
+    cells = [cell for cell in cells_of(suite) if cell.block == block]
+    shuffled = generator(suite.seed, "order", "cells", block).permutation(len(cells)).tolist()
+    for place, index in enumerate(shuffled):
+        cell = cells[index]
+        signals = _signals(block, cell.condition)
+        inputs = {
+            "base": base,
+            "signals": signals,
+            "batch": signals if holds_forks(suite, cell.condition) else collect,
+        }
+        yield job("cell", cell.key, inputs, order + 3 * _STAGE + place, cell=vars_of(cell))
+
+
+def vars_of(cell: Cell) -> dict[str, object]:
+    """A cell as a mapping."""
+    return {
+        "condition": cell.condition,
+        "rule": cell.rule,
+        "arm": cell.arm,
+        "twin": cell.twin,
+        "block": cell.block,
+    }
+
+
+def _signals(block: int, condition: str) -> str:
+    return f"b{block}/signals/{condition}"
