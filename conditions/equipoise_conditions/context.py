@@ -49,10 +49,12 @@ class Declares(Protocol):
     @property
     def name(self) -> str:
         """The rule's name."""
+        ...
 
     @property
     def needs(self) -> frozenset[Need]:
         """What it declares to use."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,105 @@
+"""Statistics of groups on flat columns: no loop over members or over groups."""
+
+import numpy as np
+
+from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
+
+__all__ = ["centred", "codes", "codes_within", "discounted", "standardised"]
+
+
+def codes(key: IntArray) -> tuple[IntArray, int]:
+    """Return a code 0..G-1 for each entry, equal where `key` is equal, and the number of groups G."""
+    if key.size and int(key.min()) >= 0 and int(key.max()) < 4 * key.size:
+        # Small keys need no sort: ranking the used values among all values is linear.
+        used = np.bincount(key) > 0
+        rank = np.cumsum(used) - 1
+        return rank[key], int(rank[-1]) + 1
+    values, inverse = np.unique(key, return_inverse=True)
+    return inverse.astype(np.int64, copy=False), int(values.size)
+
+
+def codes_within(key: IntArray, group: IntArray) -> tuple[IntArray, int]:
+    """Return codes, and their number, that are equal where both `key` and `group` are equal."""
+    inner, n_inner = codes(key)
+    first = np.zeros(n_inner, dtype=np.int64)
+    first[inner] = group
+    if np.array_equal(first[inner], group):
+        return inner, n_inner  # every key lives in one group, as a state that belongs to a task does
+    outer, n_outer = codes(group)
+    return codes(inner * n_outer + outer)
+
+
+def centred(value: FloatArray, group: IntArray, n_groups: int, vote: BoolArray | None = None) -> FloatArray:
+    """Return (M,) `value` minus the mean of its group, exactly 0 in a group of equal values.
+
+    Args:
+        value: (M,) numbers.
+        group: (M,) codes below `n_groups`.
+        n_groups: the number of groups.
+        vote: (M,) which entries enter the mean; all by default.
+    """
+    weight = None if vote is None else vote.astype(np.float64)
+    count = np.bincount(group, weight, n_groups)
+    total = np.bincount(group, value if weight is None else value * weight, n_groups)
+    mean = np.divide(total, count, out=np.zeros(n_groups), where=count > 0)
+    # The mean of equal numbers may differ from them by an ulp, which a tiny standard deviation would
+    # blow up into credit. Rounding is not signal.
+    some = np.zeros(n_groups)
+    some[group] = value
+    varies = np.bincount(group, value != some[group], n_groups) > 0
+    return np.where(varies[group], value - mean[group], 0.0)
+
+
+def standardised(
+    value: FloatArray,
+    group: IntArray,
+    n_groups: int,
+    *,
+    std: str,
+    eps: float,
+    eps_inside: bool = False,
+    vote: BoolArray | None = None,
+) -> FloatArray:
+    """Return (M,) (value - mean) / (std + eps) by group; groups of one give 0.
+
+    Args:
+        value: (M,) numbers.
+        group: (M,) codes below `n_groups`.
+        n_groups: the number of groups.
+        std: "sample" (n - 1), "population" (n) or "none" (the difference from the mean only).
+        eps: added to the standard deviation.
+        eps_inside: add `eps` to the variance, inside the root, instead.
+        vote: (M,) which entries enter mean and standard deviation; all by default.
+    """
+    difference = centred(value, group, n_groups, vote)
+    if std == "none":
+        return difference
+    weight = None if vote is None else vote.astype(np.float64)
+    square = difference * difference
+    count = np.bincount(group, weight, n_groups)
+    total = np.bincount(group, square if weight is None else square * weight, n_groups)
+    divisor = np.maximum(count - (1 if std == "sample" else 0), 1)
+    variance = total / divisor
+    scale = np.sqrt(variance + eps) if eps_inside else np.sqrt(variance) + eps
+    return np.divide(difference, scale[group], out=np.zeros_like(difference), where=difference != 0)
+
+
+def discounted(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArray:
+    """Return (T,) G_t = r_t + gamma G_{t+1} inside each trajectory.
+
+    Partial sums over 1, 2, 4, ... turns are joined, so that the work is T log(longest) on whole columns.
+
+    Args:
+        reward: (T,) step rewards.
+        offsets: (N+1,) turns of each trajectory.
+        gamma: discount in [0, 1].
+    """
+    lengths = np.diff(offsets)
+    left = np.repeat(offsets[1:], lengths) - np.arange(reward.size)
+    total = reward.copy()
+    reach, longest = 1, int(lengths.max())
+    while reach < longest:
+        inside = np.where(left[:-reach] > reach, total[reach:], 0.0)
+        total[:-reach] += gamma**reach * inside
+        reach *= 2
+    return total
