@@ -1,0 +1,96 @@
+"""The whole inference of one suite: from scores and the registered question to verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from equipoise_stats.attained import detectable
+from equipoise_stats.celllevel import cell_level
+from equipoise_stats.checks import check
+from equipoise_stats.contrasts import choose_engine, decompose, identity_gap
+from equipoise_stats.crosscheck import cross_check
+from equipoise_stats.digest import data_sha256
+from equipoise_stats.findings import check_controls, judge_hypotheses
+from equipoise_stats.layout import Layout, lay_out
+from equipoise_stats.learning import learning
+from equipoise_stats.naive import naive
+from equipoise_stats.records import Question, RunScore, TaskScore
+from equipoise_stats.results import Analysis, ControlCheck
+from equipoise_stats.stratum import fit_stratum
+from equipoise_stats.tables import cell_means, stratum_table
+
+VERSION = "eq1"
+
+
+def analyse(
+    runs: Sequence[RunScore],
+    tasks: Sequence[TaskScore],
+    question: Question,
+    base: Mapping[int, float],
+) -> Analysis:
+    """Analyse a suite.
+
+    Pure: the result depends on the records and the question, not on the order of records; renaming
+    conditions changes names only.
+
+    Args:
+        runs: one score a run, diverged runs scored by intention to treat.
+        tasks: successes by task, for the crossed model; may be empty.
+        question: what was registered.
+        base: success rate of the untrained base policy by block; may be empty.
+
+    Raises:
+        StatsError: if records or question cannot be analysed, with every fault.
+    """
+    check(runs, tasks, question, base)
+    layout = lay_out(runs, question)
+    stratum = fit_stratum(layout.y) if min(layout.y.shape) >= 2 else None
+    engine = choose_engine(layout, question)
+    contrasts = decompose(layout, stratum, question, engine)
+    by_key = {(c.condition, c.kind): c for c in contrasts}
+    controls = check_controls(by_key, question)
+    return Analysis(
+        version=VERSION,
+        baseline=question.baseline,
+        conditions=question.conditions,
+        alpha=question.alpha,
+        smallest_effect=question.smallest_effect,
+        multiplicity="step-down-max-t" if engine.max_t else "holm",
+        engine=engine.name,
+        engine_sentence=engine.sentence,
+        blocks=layout.blocks,
+        left_out=layout.left_out,
+        cells=cell_means(runs, layout, question),
+        stratum=stratum_table(stratum, layout),
+        contrasts=contrasts,
+        identity_gap=identity_gap(contrasts),
+        hypotheses=judge_hypotheses(by_key, controls, question),
+        controls=controls,
+        void=any(c.passed is False for c in controls),
+        cross_check=cross_check(layout, stratum),
+        cell_level=cell_level(tasks, layout, contrasts, question),
+        naive=naive(runs, question),
+        mde=detectable(layout, stratum, contrasts, question, engine),
+        learning=learning(runs, question, base),
+        notes=_notes(runs, layout, controls, question),
+        data_sha256=data_sha256(runs, tasks, base),
+    )
+
+
+def _notes(
+    runs: Sequence[RunScore], layout: Layout, controls: Sequence[ControlCheck], question: Question
+) -> tuple[str, ...]:
+    notes = [c.sentence for c in controls if c.passed is not True]
+    notes += [f"block {left.block} is left out: {left.reason}" for left in layout.left_out]
+    notes += list(layout.barred.values())
+    diverged = sum(run.diverged for run in runs)
+    if diverged:
+        notes.append(
+            f"{diverged} of {len(runs)} runs diverged; they stay in with the score given (intention to treat)"
+        )
+    same = [c for c in question.conditions if c in question.identical]
+    if same:
+        notes.append(
+            f"the twin of {', '.join(same)} is the rule itself by construction: content is exactly 0"
+        )
+    return tuple(notes)

@@ -1,0 +1,23 @@
+"""Two one-sided tests: is a contrast smaller than the smallest effect that matters, on both sides?"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from equipoise_stats import student
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def tost_p(estimate: npt.ArrayLike, se: npt.ArrayLike, df: npt.ArrayLike, margin: float) -> FloatArray:
+    """The larger of the p values against -margin and +margin (Schuirmann 1987), elementwise.
+
+    Args:
+        estimate: differences in success rate.
+        se: their standard errors, above 0.
+        df: degrees of freedom.
+        margin: the smallest effect, in the unit of the estimate.
+    """
+    t = (margin - np.abs(np.asarray(estimate, dtype=np.float64))) / np.asarray(se, dtype=np.float64)
+    return student.upper_p(t, df)

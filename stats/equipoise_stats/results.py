@@ -1,0 +1,322 @@
+"""What an analysis says: frozen records that go to JSON and back without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from equipoise_stats.layout import LeftOut
+from equipoise_stats.serial import from_text, to_text
+
+Interval = tuple[float, float]
+
+
+class Verdict(StrEnum):
+    """What is said of one contrast."""
+
+    SUPERIOR_BY_MARGIN = "superior by at least the smallest effect"
+    SUPERIOR = "superior"
+    EQUIVALENT = "equivalent"
+    INFERIOR = "inferior"
+    INCONCLUSIVE = "inconclusive"
+    BY_CONSTRUCTION = "by construction"
+    NOT_ESTIMABLE = "not estimable"
+    INADMISSIBLE = "inadmissible"
+
+
+class Finding(StrEnum):
+    """What is said of one registered hypothesis."""
+
+    CONFIRMED = "CONFIRMED"
+    REFUTED = "REFUTED"
+    EQUIVALENT = "EQUIVALENT"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    INADMISSIBLE = "INADMISSIBLE"
+
+
+@dataclass(frozen=True)
+class CellMean:
+    """One cell over the complete blocks; SE and interval from the cell's own blocks (df = S - 1)."""
+
+    condition: str
+    arm: str
+    runs: int
+    diverged: int
+    blocks: int
+    twins: int
+    mean: float | None
+    sd: float | None
+    se: float | None
+    ci: Interval | None
+    note: str
+
+
+@dataclass(frozen=True)
+class StratumTable:
+    """The two-way analysis of variance; ``covariance`` is that of the cell means, blocks random."""
+
+    cells: tuple[str, ...]
+    blocks: int
+    ms_error: float
+    df_error: int
+    error_sd: float
+    ms_block: float
+    df_block: int
+    block_variance: float
+    covariance: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A contrast under one analysis: t and p are None where nothing varies."""
+
+    estimate: float
+    se: float
+    df: float
+    t: float | None
+    p: float | None
+    ci: Interval
+
+
+@dataclass(frozen=True)
+class Swap:
+    """The exact test that swaps rule and twin within blocks.
+
+    Attributes:
+        p: two-sided p value.
+        p_family: adjusted for the content family by the largest standardised swap statistic; None outside it.
+        floor: the smallest p that this design can reach.
+        draws: rearrangements looked at.
+        exact: whether these are all of them.
+    """
+
+    p: float
+    p_family: float | None
+    floor: float
+    draws: int
+    exact: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One contrast of one condition: the figures of the primary engine, with the others beside it.
+
+    Attributes:
+        in_family: whether it shares the level of its kind's family.
+        reasons: why there is no figure, where there is none.
+        engine: ``exact-stratum`` or ``paired``.
+        p_adjusted: within the family; equal to ``p`` outside it.
+        ci: 95 % interval (at 1 - alpha) for this contrast alone.
+        ci_simultaneous: for all contrasts of the family together.
+        ci90: the interval that goes with the two one-sided tests (1 - 2 alpha).
+        tost_p: against the smallest effect; ``tost_p_adjusted`` by Holm within the family.
+        blocks_to_settle: blocks that would detect the smallest effect, where inconclusive.
+        vector: coefficients by ``condition.arm``.
+    """
+
+    condition: str
+    kind: str
+    in_family: bool
+    verdict: Verdict
+    sentence: str
+    reasons: tuple[str, ...]
+    engine: str
+    vector: Mapping[str, int]
+    estimate: float | None = None
+    se: float | None = None
+    df: float | None = None
+    t: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    ci: Interval | None = None
+    ci_simultaneous: Interval | None = None
+    ci90: Interval | None = None
+    tost_p: float | None = None
+    tost_p_adjusted: float | None = None
+    blocks_to_settle: int | None = None
+    m0: Estimate | None = None
+    m1h: Estimate | None = None
+    m1r: Swap | None = None
+
+
+@dataclass(frozen=True)
+class HypothesisResult:
+    """A registered claim and what became of it; no figure where it is inadmissible."""
+
+    id: str
+    says: str
+    condition: str
+    kind: str
+    direction: str
+    verdict: Finding
+    sentence: str
+    estimate: float | None = None
+    ci: Interval | None = None
+    p: float | None = None
+    p_one_sided: float | None = None
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True)
+class ControlCheck:
+    """A control: ``passed`` is None where it could not be judged."""
+
+    condition: str
+    role: str
+    passed: bool | None
+    sentence: str
+    estimate: float | None = None
+    p: float | None = None
+
+
+@dataclass(frozen=True)
+class CrossCheck:
+    """The second engine on the same run means: ``agree``, ``disagree`` or ``not comparable``."""
+
+    flag: str
+    sentences: tuple[str, ...]
+    peer: str
+    own_loglik: float | None = None
+    peer_loglik: float | None = None
+    largest_coefficient_gap: float | None = None
+    largest_se_gap: float | None = None
+    block_variance: float | None = None
+    peer_block_variance: float | None = None
+    peer_converged: bool | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellLevelContrast:
+    """A contrast under the crossed model of task scores."""
+
+    condition: str
+    kind: str
+    estimate: float
+    se: float
+    df: float
+    p: float
+
+
+@dataclass(frozen=True)
+class CellLevel:
+    """The crossed model of task scores, ``fitted`` or ``refused`` with the reason."""
+
+    status: str
+    reason: str
+    rows: int
+    loglik: float | None = None
+    components: Mapping[str, float] | None = None
+    contrasts: tuple[CellLevelContrast, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NaiveRule:
+    """One rule against the baseline on native runs alone, by Welch's t."""
+
+    condition: str
+    estimate: float
+    se: float
+    df: float | None
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class Naive:
+    """What a native-only comparison would have said; never a finding of the suite."""
+
+    rules: tuple[NaiveRule, ...]
+    best: str | None
+    claimed_unadjusted: tuple[str, ...]
+    claimed_holm: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest CONTENT and VOLUME that the attained design detects with the registered power."""
+
+    sd: float | None
+    blocks: int
+    family: int
+    power: float
+    content: float | None
+    volume: float | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The matched baseline against the policy it started from, paired by block."""
+
+    blocks: int
+    figures: Estimate | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The whole inference of one suite; the same records give the same bytes.
+
+    Attributes:
+        engine: the primary engine, ``exact-stratum`` or ``paired``; ``engine_sentence`` says why.
+        blocks: the complete blocks; ``left_out`` are the others with the reason.
+        identity_gap: the largest gap of TOTAL against CONTENT + SHAPE + VOLUME; None where none is complete.
+        void: whether a control failed, which makes every hypothesis inadmissible.
+        notes: what a reader must know beside the figures.
+        data_sha256: over the sorted records.
+    """
+
+    version: str
+    baseline: str
+    conditions: tuple[str, ...]
+    alpha: float
+    smallest_effect: float
+    multiplicity: str
+    engine: str
+    engine_sentence: str
+    blocks: tuple[int, ...]
+    left_out: tuple[LeftOut, ...]
+    cells: tuple[CellMean, ...]
+    stratum: StratumTable | None
+    contrasts: tuple[Contrast, ...]
+    identity_gap: float | None
+    hypotheses: tuple[HypothesisResult, ...]
+    controls: tuple[ControlCheck, ...]
+    void: bool
+    cross_check: CrossCheck
+    cell_level: CellLevel
+    naive: Naive
+    mde: Detectable
+    learning: Learning
+    notes: tuple[str, ...]
+    data_sha256: str
+
+    def contrast(self, condition: str, kind: str) -> Contrast:
+        """The contrast of a condition and a kind.
+
+        Raises:
+            KeyError: if the suite has no such contrast.
+        """
+        for candidate in self.contrasts:
+            if (candidate.condition, candidate.kind) == (condition, kind):
+                return candidate
+        message = f"no contrast {kind}({condition})"
+        raise KeyError(message)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, shortest exact numbers, no NaN."""
+        return to_text(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Analysis:
+        """The analysis that ``to_json`` wrote.
+
+        Raises:
+            StatsError: if the text is no analysis, naming the place.
+        """
+        return from_text(cls, text)
