@@ -1,1 +1,20 @@
 """Budgets that are exact: plans of slots, and the ledger of what was really spent."""
+
+from equipoise_budget.dose import Dose, PlannedDose, counted_dose, kish
+from equipoise_budget.errors import BudgetError, BudgetExceeded, EmptyBudget
+from equipoise_budget.fills import matched, native
+from equipoise_budget.plan import Budget, Plan
+
+__all__ = [
+    "Budget",
+    "BudgetError",
+    "BudgetExceeded",
+    "Dose",
+    "EmptyBudget",
+    "Plan",
+    "PlannedDose",
+    "counted_dose",
+    "kish",
+    "matched",
+    "native",
+]
