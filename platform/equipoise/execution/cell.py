@@ -2,19 +2,24 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from equipoise.execution.batches import Batch
 from equipoise.execution.displacement import kl_from_start, l2_between
-from equipoise.execution.dose import counted, planned_facts
 from equipoise.execution.evaluation import evaluate
-from equipoise.execution.plans import plan_of, registered_budget
+from equipoise.execution.plans import plan_of
 from equipoise.execution.world import World
 from equipoise.policies.model import save_weights, weights_digest
 from equipoise.training.settings import TrainingSettings
-from equipoise_budget import breaches
+from equipoise.training.counts import Counts
+from equipoise_budget import Dose, Plan, breaches, counted_dose
 from equipoise_conditions.credit import Credit
+
+if TYPE_CHECKING:
+    from transformers import Qwen3ForCausalLM
 
 __all__ = ["run_cell"]
 
@@ -48,12 +53,16 @@ def run_cell(
     outcomes = evaluate(world, model if counts is not None else start)
     judged = time.perf_counter()
     save_weights(model, folder / "policy.safetensors")
-    result: dict[str, object] = {
+    dose = None if counts is None else _dose(counts, start, model, batch)
+    return {
         "kind": "cell",
         "cell": dict(cell),
         "end": end,
         "outcomes": outcomes,
-        "planned": planned_facts(plan, batch),
+        "planned": {**_planned(plan, batch), "fill": plan.fill, "batch": plan.batch},
+        "dose": None if dose is None else dose.to_json(),
+        "breaches": [] if dose is None else list(breaches(plan, dose)),
+        "steps": {} if counts is None else counts.columns(),
         "credit": {
             "examples": len(credit.examples),
             "reasons": credit.counts_by_reason(),
@@ -65,24 +74,36 @@ def run_cell(
             "trajectories": batch.trajectories.digest(),
         },
         "seconds": {"train": trained - began, "evaluate": judged - trained},
-        "dose": None,
-        "steps": {},
-        "breaches": [],
     }
-    if counts is not None:
-        turns = [int(turn) for turn in range(0, batch.trajectories.n_turns)][:: _stride(batch)]
-        dose = counted(
-            counts,
-            l2=l2_between(start.parameters(), model.parameters()),
-            kl=kl_from_start(start, model, batch.transcripts, turns),
-        )
-        budget = registered_budget(world) if cell["arm"] != "native" else None
-        result |= {
-            "dose": asdict(dose),
-            "steps": counts.columns(),
-            "breaches": list(breaches(plan, dose, budget)),
-        }
-    return result
+
+
+def _planned(plan: Plan, batch: Batch) -> dict[str, object]:
+    trajectories = batch.trajectories
+    tokens = np.diff(batch.transcripts.token_offsets)
+    return plan.dose(
+        tokens, trajectory=trajectories.trajectory_of_turn, task=trajectories.task_of_turn
+    ).to_json()
+
+
+def _dose(
+    counts: Counts, start: "Qwen3ForCausalLM", model: "Qwen3ForCausalLM", batch: Batch
+) -> Dose:
+    """The counted dose, with how far it moved the policy."""
+    stride = max(1, batch.trajectories.n_turns // _KL_TURNS)
+    turns = list(range(0, batch.trajectories.n_turns, stride))
+    displacement = (
+        l2_between(start.parameters(), model.parameters()),
+        kl_from_start(start, model, batch.transcripts, turns),
+    )
+    return counted_dose(
+        np.array(counts.examples, dtype=np.int64),
+        np.array(counts.weights),
+        grad_norms=np.array(counts.grad_norm),
+        micro_batches=sum(counts.micro_batches),
+        tokens_in_loss=sum(counts.tokens),
+        tokens_forward=sum(counts.forward_tokens),
+        displacement=displacement,
+    )
 
 
 def _settings(world: World) -> TrainingSettings:
@@ -95,7 +116,3 @@ def _settings(world: World) -> TrainingSettings:
         temperature=world.suite.collection.temperature,
         seed=world.seed("trainer") % 2**31,
     )
-
-
-def _stride(batch: Batch) -> int:
-    return max(1, batch.trajectories.n_turns // _KL_TURNS)

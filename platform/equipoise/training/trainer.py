@@ -128,11 +128,10 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         counts.forward_tokens.append(int(rows.mask.sum()))
         counts.weight_abs.append(float(weight.abs().sum()))
         counts.weight_sq.append(float(weight.square().sum()))
-        counts.positive.append(int((weight > 0).sum()))
-        counts.zero.append(int((weight == 0).sum()))
         counts.loss.append(loss)
         counts.micro_batches.append(1)
-        counts.examples.extend(int(example) for example in inputs["example"])
+        counts.examples.extend(inputs["example"].tolist())
+        counts.weights.extend(weight.tolist())
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass, and the norm of its gradient before it is clipped."""
@@ -164,7 +163,7 @@ def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> SFTConfi
         seed=settings.seed,
         bf16=False,
         fp16=False,
-        gradient_checkpointing=False,
+        activation_checkpointing=False,
         logging_nan_inf_filter=False,
         logging_strategy="no",
         save_strategy="no",
