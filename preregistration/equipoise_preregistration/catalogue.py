@@ -69,5 +69,10 @@ def _parameter_problem(index: int, name: str, rule: str, message: str) -> Proble
 
 
 def expand_condition(entry: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
-    """The entry of a condition with the defaults of its rule written out."""
-    return {**entry, **catalogue[entry["rule"]](_parameters(entry))}
+    """The entry of a condition with the defaults of its rule written out; its own keys stay its own."""
+    return {**catalogue[entry["rule"]](_parameters(entry)), **_own(entry)}
+
+
+def _own(entry: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = {key: field.default for key, field in Condition.model_fields.items() if not field.is_required()}
+    return {**defaults, **{key: value for key, value in entry.items() if key in Condition.model_fields}}

@@ -11,6 +11,7 @@ from equipoise_preregistration.sections import (
     Section,
     Settings,
     Size,
+    Value,
 )
 
 __all__ = ["Collection", "Environment", "Execution", "Policy", "Tasks", "Training", "WarmStart"]
@@ -42,6 +43,16 @@ class Environment(Section):
     horizon: Size = 15
     options: Settings = Field(default_factory=dict)
 
+    def settings(self, demonstrations: int) -> dict[str, Value]:
+        """What the environment is built from: its own keys, and how many tasks of each split.
+
+        Args:
+            demonstrations: How many tasks the warm start clones from.
+        """
+        tasks: dict[str, Value] = {**self.tasks.model_dump(), "demonstrations": demonstrations}
+        size: dict[str, Value] = {"size": dict(self.size)} if self.size else {}
+        return {"tasks": tasks, "words": self.words, **size, **self.options}
+
 
 class WarmStart(Section):
     """Cloning of an expert, the same for every cell of a block, until the success lies in a band.
@@ -52,6 +63,8 @@ class WarmStart(Section):
         learning_rate: Of the cloning.
         batch: Episodes a step.
         max_epochs: When to give up.
+        epsilon: Share of the expert's actions that are replaced by random ones.
+        probe_every: Optimizer steps between two measurements of the success.
     """
 
     demonstrations: Size = 1500
@@ -62,6 +75,8 @@ class WarmStart(Section):
     learning_rate: Positive = 3e-3
     batch: Size = 16
     max_epochs: Size = 30
+    epsilon: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    probe_every: Size = 20
 
 
 class Policy(Section):
