@@ -14,14 +14,14 @@ class SuiteFacts:
 
     Attributes:
         name: The suite's name.
-        hash: Hexadecimal SHA-256 of the registration.
+        hash: Hash of the registration, with the version of its making in front (`eq1:`).
         question: The question the suite was registered to answer.
         hypotheses: Pairs (id, sentence) in the registered order.
         rules: Condition id -> (rule name, rule parameters).
         blocks: Block -> keys of all its cell jobs; outcomes of a block stay hidden until each is done.
         bases: Block -> keys of the jobs that evaluate its base policy.
         registered_at: Time of registration in milliseconds since 1970.
-        files: Artifact path of the `suite` run -> file on this machine; absent files are left out.
+        files: Artifact path of the `suite` run -> a file of this machine, or its content.
         note: Markdown put below the suite's facts, such as the verdicts.
     """
 
@@ -33,13 +33,18 @@ class SuiteFacts:
     blocks: Mapping[int, frozenset[str]] = field(default_factory=dict)
     bases: Mapping[int, frozenset[str]] = field(default_factory=dict)
     registered_at: int = 0
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
     note: str = ""
 
     @property
     def experiment(self) -> str:
         """The experiment's name: the suite's, cut to what a page shows, and eight digits of its hash."""
-        return f"{self.name[:400]} @ {self.hash[:8]}"
+        return f"{self.name[:400]} @ {self.hash8}"
+
+    @property
+    def hash8(self) -> str:
+        """The first eight digits of the hash, without the version in front of it."""
+        return self.hash.rpartition(":")[2][:8]
 
     def runs_of(self, block: int) -> frozenset[str]:
         """Return the keys of all runs of a block: its cells and its base policy."""
@@ -94,12 +99,16 @@ class Notice:
 class OutboxSource(Protocol):
     """The store, as far as the writer needs it."""
 
-    def pending(self, limit: int, after: int = 0) -> Sequence[Notice]:
-        """Return at most `limit` unacknowledged notices with an id above `after`, oldest first."""
+    def pending(self, limit: int) -> Sequence[Notice]:
+        """Return at most `limit` unacknowledged notices, oldest first."""
         ...
 
     def acknowledge(self, ids: Iterable[int]) -> None:
         """Forget these notices: what they announce is shown."""
+        ...
+
+    def rewind(self, suite: str) -> None:
+        """Make every notice of a suite pending again."""
         ...
 
     def suites(self) -> Sequence[str]:

@@ -18,12 +18,14 @@ Table = Mapping[str, Sequence[object]]
 STATUSES = {"done": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 DIGEST_WIDTH = 36  # MLflow's column for the digest of a dataset
 
-_BUDGET = {
-    "tokens": "budget/tokens_in_loss_by_step",
-    "slots": "budget/slots_by_step",
+# What is drawn per optimizer step; the whole ledger of the steps is in a table, far cheaper to write.
+_CURVES = {
+    "loss": "train/loss",
+    "grad_norm": "train/grad_norm",
+    "kl": "train/kl",
+    "tokens": "budget/tokens_by_step",
     "ess": "budget/ess_by_step",
 }
-_TRAIN = ("loss", "grad_norm", "learning_rate", "weight_abs", "weight_sq", "kl")
 
 
 @dataclass(frozen=True)
@@ -183,8 +185,7 @@ def _metrics(result: Mapping[str, object]) -> dict[str, float]:
 
 
 def _curves(steps: Mapping[str, object]) -> dict[str, Curve]:
-    named = {name: f"train/{name}" for name in _TRAIN} | _BUDGET
-    return {named.get(name, f"train/{name}"): curve(values) for name, values in steps.items() if values}
+    return {shown: curve(steps[name]) for name, shown in _CURVES.items() if steps.get(name)}
 
 
 def _tables(result: Mapping[str, object]) -> dict[str, Table]:

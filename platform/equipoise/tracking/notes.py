@@ -22,9 +22,9 @@ def experiment_note(facts: SuiteFacts) -> str:
 
 
 def suite_note(facts: SuiteFacts, ended: int, total: int) -> str:
-    """Return the suite's progress and, once there is an analysis, its verdicts."""
+    """Return the verdicts, once there are any, the suite's progress, and its facts."""
     progress = f"{ended} of {total} cells have ended."
-    return "\n\n".join(part for part in (experiment_note(facts), progress, facts.note) if part)
+    return "\n\n".join(part for part in (facts.note, progress, experiment_note(facts)) if part)
 
 
 def verdicts_note(analysis: Mapping[str, object]) -> str:

@@ -1,6 +1,7 @@
 """Writing one run into MLflow so that writing it again, or after dying half-way, leaves exactly one."""
 
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,11 @@ class RunWriter:
 
         params, long_params = fitted(view.params, PARAM_WIDTH, "long/params")
         _, long_tags = fitted(view_tags(view), TAG_WIDTH, "long/tags")
-        for some in batches([Param(name, value) for name, value in sorted(params.items())], PARAMS_PER_CALL):
-            self._client.log_batch(run_id, params=some)
-        for points in batches(metrics_of(view.metrics, view.curves, view.start, view.end), METRICS_PER_CALL):
-            self._client.log_batch(run_id, metrics=points)
+        points = metrics_of(view.metrics, view.curves, view.start, view.end)
+        pairs = [Param(name, value) for name, value in sorted(params.items())]
+        calls = zip_longest(batches(points, METRICS_PER_CALL), batches(pairs, PARAMS_PER_CALL), fillvalue=())
+        for some_points, some_pairs in calls:
+            self._client.log_batch(run_id, metrics=some_points, params=some_pairs)
         if view.inputs:
             self._client.log_inputs(run_id, dataset_inputs(view.inputs))
         with tempfile.TemporaryDirectory(prefix="equipoise-") as name:
@@ -94,17 +96,18 @@ class RunWriter:
         self._client.set_terminated(run_id, view.status, view.end)
 
     def _reveal(self, run_id: str, view: RunView) -> None:
-        """Send the outcomes; the tag comes last, so that it vouches for the rest."""
+        """Send the outcomes; MLflow stores the tags of a batch last, so that they vouch for the rest."""
         from mlflow.entities import RunTag
 
         assert view.evaluation is not None
         with tempfile.TemporaryDirectory(prefix="equipoise-") as name:
             write_tables(Path(name), view.evaluation.tables)
             self._send(run_id, Path(name))
-        self._client.log_batch(run_id, metrics=metrics_of(view.evaluation.metrics, {}, view.start, view.end))
         listed = tables_tag(view.tables, view.evaluation.tables)
         self._client.log_batch(
-            run_id, tags=[RunTag(LOGGED_ARTIFACTS, listed), RunTag(OUTCOMES, view.evaluation.digest)]
+            run_id,
+            metrics=metrics_of(view.evaluation.metrics, {}, view.start, view.end),
+            tags=[RunTag(LOGGED_ARTIFACTS, listed), RunTag(OUTCOMES, view.evaluation.digest)],
         )
 
     def _send(self, run_id: str, folder: Path) -> None:

@@ -1,7 +1,6 @@
 """The experiment of a suite and its one `suite` run, which carries the files people ask for."""
 
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +34,7 @@ def ensure_experiment(client: "MlflowClient", facts: SuiteFacts, artifacts: str 
 
     found = client.get_experiment_by_name(facts.experiment)
     if found is None:
-        place = f"{artifacts.rstrip('/')}/{facts.hash[:16]}" if artifacts else None
+        place = f"{artifacts.rstrip('/')}/{facts.hash8}" if artifacts else None
         tags = {
             "mlflow.experimentKind": "custom_model_development",
             NOTE: experiment_note(facts)[:EXPERIMENT_NOTE_WIDTH],
@@ -104,9 +103,8 @@ def _send(client: "MlflowClient", run_id: str, facts: SuiteFacts, table: Mapping
         folder = Path(name)
         write_tables(folder, table)
         for path, source in facts.files.items():
-            if source.is_file():
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, folder / path)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(_content(source))
         client.log_artifacts(run_id, str(folder))
 
 
@@ -114,9 +112,12 @@ def _state(facts: SuiteFacts, tags: Mapping[str, str], table: Mapping[str, Table
     """Return a digest of all the suite run shows, so that an unchanged one is left alone."""
     digest = hashlib.sha256(repr((sorted(tags.items()), sorted(table.items()))).encode())
     for path, source in sorted(facts.files.items()):
-        if source.is_file():
-            digest.update(path.encode() + hashlib.sha256(source.read_bytes()).digest())
+        digest.update(path.encode() + hashlib.sha256(_content(source)).digest())
     return digest.hexdigest()
+
+
+def _content(source: Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
 
 
 def _list(value: object) -> list[object]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["SyncSummary", "Writer"]
 
 SHOWN = frozenset({"cell", "base"})
-REBUILDING = "equipoise.rebuilding"
 BATCH = 100
 
 
@@ -93,7 +92,7 @@ class Writer:
     def rebuild(self, suites: Iterable[str] | None = None) -> SyncSummary:
         """Delete the runs of the suites (all, by default) and show everything again from the store.
 
-        A tag on the experiment marks the work as unfinished, so that a later `sync` takes it up if it dies.
+        The notices are made pending before anything is deleted, so that a later `sync` ends what this began.
         """
         return self._guarded(lambda client, summary: self._rebuild(client, summary, suites))
 
@@ -115,18 +114,15 @@ class Writer:
         return summary
 
     def _drain(self, client: "MlflowClient", summary: SyncSummary) -> None:
-        for suite in self._source.suites():
-            if self._unfinished_rebuild(client, suite):
-                self._show_all(client, suite, summary)
-        last = 0
-        while notices := self._source.pending(BATCH, last):
-            last = notices[-1].id
+        stuck: set[int] = set()
+        while notices := [n for n in self._source.pending(BATCH + len(stuck)) if n.id not in stuck]:
             for suite in dict.fromkeys(notice.suite for notice in notices):
                 mine = [notice for notice in notices if notice.suite == suite]
                 refused = self._show_batch(client, suite, mine, summary)
                 done = [notice.id for notice in mine if notice.key not in refused]
                 self._source.acknowledge(done)
                 summary.acknowledged += len(done)
+                stuck.update(notice.id for notice in mine if notice.key in refused)
         for suite in self._source.suites():
             facts = self._source.facts(suite)
             write_suite_run(client, self._experiment(client, facts), facts, self._source.records(suite))
@@ -178,26 +174,14 @@ class Writer:
 
     def _rebuild(self, client: "MlflowClient", summary: SyncSummary, suites: Iterable[str] | None) -> None:
         for suite in self._source.suites() if suites is None else suites:
+            self._source.rewind(suite)
             experiment = self._experiment(client, self._source.facts(suite))
-            client.set_experiment_tag(experiment, REBUILDING, "true")
-            token: str | None = ""
-            while token is not None:
-                page = client.search_runs([experiment], "tags.`equipoise.suite_hash` != ''", max_results=1000)
+            while page := client.search_runs(
+                [experiment], "tags.`equipoise.suite_hash` != ''", max_results=1000
+            ):
                 for run in page:
                     client.delete_run(run.info.run_id)
-                token = page.token or None
-            self._show_all(client, suite, summary)
         self._drain(client, summary)
-
-    def _show_all(self, client: "MlflowClient", suite: str, summary: SyncSummary) -> None:
-        facts = self._source.facts(suite)
-        records = self._source.records(suite)
-        self._show(client, facts, records, records, summary)
-        client.set_experiment_tag(self._experiment(client, facts), REBUILDING, "")
-
-    def _unfinished_rebuild(self, client: "MlflowClient", suite: str) -> bool:
-        found = client.get_experiment(self._experiment(client, self._source.facts(suite)))
-        return bool(found.tags.get(REBUILDING) == "true")
 
     def _experiment(self, client: "MlflowClient", facts: SuiteFacts) -> str:
         if facts.hash not in self._experiments:
