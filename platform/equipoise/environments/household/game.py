@@ -20,7 +20,7 @@ from equipoise.environments.household.wording import AlfworldWords
 
 __all__ = ["Game", "HouseholdState", "Words"]
 
-_MOST_NODES = 20_000
+_MOST_NODES = 4_000
 
 
 class Words(Protocol):
@@ -28,6 +28,9 @@ class Words(Protocol):
 
     name: str
     nothing: str
+
+    def vocabulary(self, most: Mapping[str, int], /) -> frozenset[str]:
+        """Every word there is, given how many things of each class there are at most."""
 
     def intro(self, scene: Scene, goal: Goal, task: str, now: Situation, /) -> str:
         """What is shown first, the task included."""
@@ -63,7 +66,7 @@ class _Node:
 
 
 class HouseholdState:
-    """A moment in a household; immutable, so that keeping it is the snapshot and stepping from it the restore.
+    """A moment in a household; immutable: to keep it is the snapshot, to step from it the restore.
 
     Attributes:
         observation: What the last action showed.

@@ -132,7 +132,7 @@ def actions(scene: Scene, now: Situation) -> list[Action]:
 
 
 def _with_things_there(scene: Scene, now: Situation, here: int, reachable: int) -> list[Action]:
-    found = []
+    found: list[Action] = []
     pickupable = 0 if now.busy else scene.trait("pickupable")
     toggleable = scene.trait("toggleable")
     for thing, places in enumerate(now.inside):
@@ -160,7 +160,7 @@ _APPLIANCES = (
 
 
 def _with_things_held(scene: Scene, now: Situation, here: int, reachable: int) -> list[Action]:
-    found = []
+    found: list[Action] = []
     for thing in bits(now.held):
         found.append(Action(Verb.HANDLE, thing))
         found.extend(Action(Verb.MOVE, thing, place) for place in bits(scene.fits[thing] & reachable))

@@ -1,12 +1,13 @@
 """ALFWorld's own words for commands and observations, word for word."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from equipoise.environments.household.goals import Goal
+from equipoise.environments.household.goals import SENTENCES, Goal
 from equipoise.environments.household.scene import Scene, bits
 from equipoise.environments.household.situation import Action, Situation, Verb
 
-__all__ = ["HELP", "AlfworldWords"]
+__all__ = ["HELP", "AlfworldWords", "split_words"]
 
 HELP = """Available commands:
   look:                             look around your current location
@@ -55,6 +56,22 @@ _REPORTS = {
 }
 
 
+_WELCOME = "-= Welcome to TextWorld, ALFRED! =-"
+_ROOM = "You are in the middle of a room. Looking quickly around you, you see"
+_TASK = "Your task is to:"
+_NOTHING = "Nothing happens."
+_OTHERS = (
+    "You arrive at . You open the . The is closed. The is open. In it, you see On the , nothing a and "
+    "You are facing the . Next to it, you see You are not carrying anything. You are carrying: "
+    "This is a normal hot cool cold clean sliced This is on. There's nothing special about ."
+)
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text: runs of letters, digits and apostrophes, and every other sign by itself."""
+    return re.findall(r"[A-Za-z0-9']+|[^A-Za-z0-9'\s]", text)
+
+
 def _enumerate(names: Sequence[str]) -> str:
     if not names:
         return "nothing"
@@ -78,7 +95,17 @@ class AlfworldWords:
     """ALFWorld's words. Source: alfworld 0.4.2, `data/alfred.twl2` (MIT, see affordances.json)."""
 
     name = "alfworld"
-    nothing = "Nothing happens."
+    nothing = _NOTHING
+
+    def vocabulary(self, most: Mapping[str, int]) -> frozenset[str]:
+        """Every word there is, as `split_words` sees them, given how many of a class there are at most."""
+        sentences = [
+            sentence.format(obj="", recep="", toggle="") for some in SENTENCES.values() for sentence in some
+        ]
+        forms = [form.format(thing="", place="") for form in (*_COMMANDS.values(), *_REPORTS.values())]
+        words = split_words(" ".join([_WELCOME, _ROOM, _TASK, _NOTHING, _OTHERS, *sentences, *forms]))
+        numbers = (str(number) for number in range(1, max(most.values(), default=0) + 1))
+        return frozenset([*words, *numbers, *most])
 
     def intro(self, scene: Scene, _goal: Goal, task: str, now: Situation) -> str:
         """Welcome, what is around, and the task's sentence."""
@@ -87,7 +114,7 @@ class AlfworldWords:
         else:
             listed = (scene.receptacles[r] for r, places in enumerate(scene.places) for _ in bits(places))
             around = _in_a_room(_some(listed))
-        return f"-= Welcome to TextWorld, ALFRED! =-\n\n{around}\n\nYour task is to: {task}."
+        return f"{_WELCOME}\n\n{around}\n\n{_TASK} {task}."
 
     def commands(self, scene: Scene, actions: Iterable[Action]) -> dict[str, Action]:
         """The actions by command."""
@@ -137,7 +164,7 @@ class AlfworldWords:
 
 
 def _in_a_room(listed: str) -> str:
-    return f"You are in the middle of a room. Looking quickly around you, you see {listed}."
+    return f"{_ROOM} {listed}."
 
 
 def _inventory(scene: Scene, now: Situation) -> str:
