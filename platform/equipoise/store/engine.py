@@ -53,7 +53,7 @@ class Database:
         if os.getpid() != self._pid:
             message = (
                 f"the store was opened by process {self._pid} and is used by its child {os.getpid()}: a"
-                " database connection does not survive a fork; return results instead, or open the store again"
+                " database connection does not survive a fork; open the store anew"
             )
             raise StoreError(message)
         try:

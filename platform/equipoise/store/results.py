@@ -127,8 +127,8 @@ def _outcomes(lease: Lease, result: dict[str, Any]) -> list[dict[str, Any]]:
         outcome = _outcome(row)
         if outcome is None or (outcome["split"], outcome["task"]) in seen:
             message = (
-                f"job {lease.key}: result['outcomes'][{place}] must name a split and a task, each pair once, with"
-                f" whole numbers 0 <= successes <= episodes; came {row!r}"
+                f"job {lease.key}: result['outcomes'][{place}] must name a split and a task, each pair once,"
+                f" with whole numbers 0 <= successes <= episodes; came {row!r}"
             )
             raise BadResult(message)
         seen.add((outcome["split"], outcome["task"]))

@@ -13,7 +13,7 @@ from equipoise.store.engine import Database, explain
 
 __all__ = ["HEAD", "KNOWN", "prepare_file", "prepare_server", "revision_of"]
 
-# The revisions of migrations/versions, oldest first: stated here, they spare every start the import of Alembic.
+# The revisions of migrations/versions, oldest first; stated here to spare every start the import of Alembic.
 KNOWN: Final = ("0001",)
 HEAD: Final = KNOWN[-1]
 
@@ -24,8 +24,8 @@ def prepare_file(path: Path) -> None:
     """Bring an SQLite file to the newest schema, creating it where it is missing.
 
     Raises:
-        StoreError: the file is not a database, is damaged, belongs to another program or to a newer version, or
-            the folder cannot be written. The file is left as it was.
+        StoreError: the file is not a database, is damaged, belongs to another program or to a newer version,
+            or the folder cannot be written. The file is left as it was.
     """
     if revision_of(path) == HEAD:
         return
