@@ -93,11 +93,12 @@ def read_columns(path: str | PathLike[str], names: tuple[str, ...]) -> dict[str,
     """Read the columns `names` from a .npz; RuleError when the file is not one or lacks a column."""
     try:
         with np.load(Path(path), allow_pickle=False) as stored:
-            missing = [name for name in names if name not in stored.files]
-            if missing:
-                message = f"{path}: expected the columns {', '.join(names)}; missing {', '.join(missing)}"
-                raise RuleError(message)
-            return {name: stored[name] for name in names}
-    except (zipfile.BadZipFile, EOFError) as error:
+            columns = {name: stored[name] for name in names if name in stored.files}
+    except (zipfile.BadZipFile, EOFError, ValueError) as error:
         message = f"{path}: expected a .npz file written by save(), got something else ({error})"
         raise RuleError(message) from error
+    missing = [name for name in names if name not in columns]
+    if missing:
+        message = f"{path}: expected the columns {', '.join(names)}; missing {', '.join(missing)}"
+        raise RuleError(message)
+    return columns
