@@ -20,6 +20,5 @@ class EnvironmentConfigError(EnvironmentFaultError):
     def __init__(self, environment: str, faults: list[str]) -> None:
         self.faults = tuple(faults)
         lines = "".join(f"\n  - {fault}" for fault in faults)
-        super().__init__(
-            f"the configuration of environment {environment!r} has {len(faults)} fault(s):{lines}"
-        )
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        super().__init__(f"the configuration of environment {environment!r} has {count}:{lines}")

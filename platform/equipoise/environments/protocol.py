@@ -15,22 +15,27 @@ class State(Protocol):
     @property
     def observation(self) -> str:
         """What the last action showed; for the first state the introduction and the task."""
+        ...
 
     @property
     def admissible(self) -> tuple[str, ...]:
         """Every command that does something here, sorted."""
+        ...
 
     @property
     def done(self) -> bool:
         """Whether the episode is over for us; horizons are counted by the caller."""
+        ...
 
     @property
     def won(self) -> bool:
         """Whether the task is achieved."""
+        ...
 
     @property
     def key(self) -> int:
         """Signed 64-bit identity of (task, underlying state), the same in every process on every machine."""
+        ...
 
 
 class Environment(Protocol):
@@ -38,18 +43,23 @@ class Environment(Protocol):
 
     def tasks(self, split: str) -> int:
         """How many tasks a split has."""
+        ...
 
     def reset(self, split: str, task: int) -> State:
         """The first state of a task."""
+        ...
 
     def step(self, state: State, action: str) -> State:
         """The state after an action; a command that is not admissible changes nothing."""
+        ...
 
     def expert(self, state: State) -> str:
         """The next action of a deterministic expert."""
+        ...
 
     def vocabulary(self) -> tuple[str, ...]:
         """Every word that observations and commands can contain, sorted."""
+        ...
 
 
 Factory = Callable[[Mapping[str, object], int], Environment]

@@ -31,15 +31,19 @@ class Words(Protocol):
 
     def vocabulary(self, most: Mapping[str, int], /) -> frozenset[str]:
         """Every word there is, given how many things of each class there are at most."""
+        ...
 
     def intro(self, scene: Scene, goal: Goal, task: str, now: Situation, /) -> str:
         """What is shown first, the task included."""
+        ...
 
     def commands(self, scene: Scene, actions: Iterable[Action], /) -> dict[str, Action]:
         """The actions by command."""
+        ...
 
     def report(self, scene: Scene, action: Action, after: Situation, /) -> str:
         """What an action shows, given the situation that it led to."""
+        ...
 
 
 class _Node:

@@ -47,20 +47,26 @@ class Instance:
 class _Draft:
     """A household while it is furnished: classes only, things by index of the receptacle they lie in."""
 
-    room: Room
+    name: str
     furniture: list[str] = field(default_factory=list)
     things: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def room(self) -> Room:
+        return affordances().rooms[self.name]
 
 
 def _choice(generator: np.random.Generator, items: Sequence[_Item]) -> _Item:
     return items[int(generator.integers(len(items)))]
 
 
-def _hosts(room: Room, thing: str) -> list[str]:
+@cache
+def _hosts(room_name: str, thing: str) -> tuple[str, ...]:
     """Classes of the room's furniture that can hold a thing."""
+    room = affordances().rooms[room_name]
     if thing in room.lamps:
-        return list(room.lamps[thing])
-    return [place for place in room.receptacles if thing in affordances().can_contain[place]]
+        return room.lamps[thing]
+    return tuple(place for place in room.receptacles if thing in affordances().can_contain[place])
 
 
 @cache
@@ -72,7 +78,7 @@ def possible_tasks(room_name: str, task_type: str) -> tuple[tuple[str, tuple[str
         return ()
     found = []
     for thing in room.objects:
-        hosts = _hosts(room, thing)
+        hosts = _hosts(room_name, thing)
         if trait and thing not in affordances().traits[trait]:
             continue
         targets = tuple(room.lamps) if task_type == _LOOK else tuple(p for p in hosts if p != appliance)
@@ -104,7 +110,7 @@ def draw(
     room_name = _choice(generator, [name for name in room_names if possible_tasks(name, task_type)])
     wanted, targets = _choice(generator, possible_tasks(room_name, task_type))
     target = _choice(generator, targets)
-    draft = _Draft(affordances().rooms[room_name])
+    draft = _Draft(room_name)
     _furnish(draft, generator, task_type, wanted, target, receptacles)
     _scatter(draft, generator, task_type, wanted, target, objects)
     return _spell_out(draft, generator, task_type, wanted, target)
@@ -120,7 +126,7 @@ def _furnish(
         draft.furniture.append(target)
     if appliance:
         draft.furniture.append(appliance)
-    sources = [place for place in _hosts(draft.room, wanted) if task_type == _LOOK or place != target]
+    sources = [place for place in _hosts(draft.name, wanted) if task_type == _LOOK or place != target]
     if not set(sources) & set(draft.furniture) or task_type == _LOOK or generator.random() < 0.5:
         _add_one(draft, generator, sources)
     while len(draft.furniture) < count:
@@ -159,7 +165,7 @@ def most_copies(objects: int) -> int:
 
 
 def _homes(draft: _Draft, thing: str, barred: str) -> list[int]:
-    hosts = _hosts(draft.room, thing)
+    hosts = _hosts(draft.name, thing)
     return [index for index, place in enumerate(draft.furniture) if place in hosts and place != barred]
 
 

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 __all__ = ["mangle", "numbered_names"]
 
 _SIGNS = (("|", "_bar_"), ("-", "_minus_"), ("+", "_plus_"), (".", "_dot_"), (",", "_comma_"))
 
 
+@lru_cache(maxsize=8192)
 def mangle(identifier: str) -> str:
     """An identifier as the planner behind ALFWorld knows it, which decides every order.
 
