@@ -16,7 +16,7 @@ _COUNTS = {
     "zero_weight_slots": "slots of weight 0",
     "positive_slots": "slots of positive weight",
 }
-_MASSES = {"weight_abs": "sum of |w|", "weight_sq": "sum of w squared", "ess": "effective sample size"}
+_MASSES = {"weight_abs": "a sum of |w|", "weight_sq": "a sum of w squared", "ess": "an effective sample size"}
 
 
 def breaches(
@@ -43,7 +43,7 @@ def breaches(
         if getattr(planned, name) != getattr(dose, name)
     ]
     found += [
-        f"expected a {words} of {getattr(planned, name):.6g}, counted {getattr(dose, name):.6g}"
+        f"expected {words} of {getattr(planned, name):.6g}, counted {getattr(dose, name):.6g}"
         for name, words in _MASSES.items()
         if not math.isclose(getattr(planned, name), getattr(dose, name), rel_tol=tolerance, abs_tol=1e-12)
     ]

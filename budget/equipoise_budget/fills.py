@@ -21,7 +21,7 @@ def native(values: ArrayLike, examples: ArrayLike, batch: int, rng: np.random.Ge
 
     Args:
         values: (T,) credit of every turn of the batch; read at the examples only.
-        examples: turns that have credit, zero credit included.
+        examples: ascending turns that have credit, zero credit included.
         batch: rows of a step.
         rng: the block's stream for the order of data, fresh.
 
@@ -48,7 +48,7 @@ def matched(
 
     Args:
         values: (T,) credit of every turn of the batch; read at the examples only.
-        examples: turns that have credit, zero credit included.
+        examples: ascending turns that have credit, zero credit included.
         strata: (T,) stratum of every turn, or one for each example: its task.
         budget: slots, steps and how to reach them.
         rng: the block's stream for the order of data, fresh.
@@ -57,7 +57,7 @@ def matched(
         EmptyBudget: when there are no examples.
     """
     credit, ids = _checked(values, examples)
-    stratum = _strata(strata, ids, np.asarray(examples), credit.size)
+    stratum = _strata(strata, ids, credit.size)
     if ids.size == budget.examples:
         key = rng.random(credit.size)
         return _plan(ids[np.argsort(key[ids], kind="stable")], credit, budget.batch, "exact")
@@ -161,23 +161,21 @@ def _checked(values: ArrayLike, examples: ArrayLike) -> tuple[FloatArray, IntArr
     faults = []
     if credit.ndim != 1 or ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
         faults.append(f"expected flat columns, turns whole, got {credit.shape} and {ids.dtype}{ids.shape}")
-    elif int(ids.min()) < 0 or int(ids.max()) >= credit.size or np.unique(ids).size != ids.size:
-        faults.append(f"expected different turns below {credit.size}, got {ids.min()}..{ids.max()}")
+    elif int(ids.min()) < 0 or int(ids.max()) >= credit.size or (np.diff(ids) <= 0).any():
+        faults.append(f"expected ascending turns below {credit.size}, got {ids.min()}..{ids.max()}")
     elif not np.isfinite(credit[ids]).all():
         faults.append(f"turn {int(ids[np.argmin(np.isfinite(credit[ids]))])}: expected finite credit")
     if faults:
         message = f"examples: {faults[0]}"
         raise BudgetError(message)
-    return credit, np.sort(ids).astype(np.int64)
+    return credit, ids.astype(np.int64)
 
 
-def _strata(strata: ArrayLike, ids: IntArray, examples: IntArray, turns: int) -> IntArray:
+def _strata(strata: ArrayLike, ids: IntArray, turns: int) -> IntArray:
     stratum = np.asarray(strata)
     if stratum.shape == (turns,):
         stratum = stratum[ids]
-    elif stratum.shape == examples.shape:
-        stratum = stratum[np.argsort(examples)]
-    else:
+    elif stratum.shape != ids.shape:
         message = (
             f"strata: expected one for each of {turns} turns or {ids.size} examples, got {stratum.shape}"
         )

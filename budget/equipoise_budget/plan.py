@@ -181,7 +181,7 @@ class Plan:
         try:
             with np.load(Path(path), allow_pickle=False) as stored:
                 columns = {name: stored[name] for name in (field.name for field in fields(cls))}
-        except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
             message = f"{path}: expected a plan written by save(), got something else ({error})"
             raise BudgetError(message) from error
         return cls(**columns | {"batch": int(columns["batch"]), "fill": str(columns["fill"])})
