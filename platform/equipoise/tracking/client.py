@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 from equipoise.errors import TrackingError
@@ -32,6 +33,8 @@ def set_quiet() -> None:
         os.environ.setdefault(name, value)
     for name in FOREIGN:
         os.environ.pop(name, None)
+    # MLflow's own models use a loader that SQLAlchemy 2.1 deprecates; nobody here can mend that.
+    warnings.filterwarnings("ignore", message="The ``noload`` loader strategy", category=DeprecationWarning)
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
 

@@ -10,6 +10,7 @@ from equipoise.tracking.entries import LOGGED_ARTIFACTS, NOTE, tables_tag, write
 from equipoise.tracking.facts import EndedJob, SuiteFacts
 from equipoise.tracking.model import Table
 from equipoise.tracking.notes import experiment_note, suite_note
+from equipoise.tracking.pages import shared_views
 from equipoise.tracking.runs import RunWriter
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def ensure_experiment(client: "MlflowClient", facts: SuiteFacts, artifacts: str 
             "mlflow.experimentKind": "custom_model_development",
             NOTE: experiment_note(facts)[:EXPERIMENT_NOTE_WIDTH],
             "equipoise.suite_hash": facts.hash,
+            **shared_views(),
         }
         try:
             return str(client.create_experiment(facts.experiment, artifact_location=place, tags=tags))

@@ -85,6 +85,10 @@ class Writer:
         self._on_written = on_written
         self._experiments: dict[str, str] = {}
 
+    def has_pending(self) -> bool:
+        """Say whether anything waits to be shown."""
+        return bool(self._source.pending(1))
+
     def sync(self) -> SyncSummary:
         """Show what has ended since the last sync; a server that fails leaves the rest for the next one."""
         return self._guarded(self._drain)
@@ -110,7 +114,7 @@ class Writer:
                 summary.problems.append(str(error))
             except (MlflowException, OSError) as error:
                 summary.problems.append(f"the tracking server at {self._uri} failed ({short(error)})")
-            summary.pending = bool(self._source.pending(1))
+            summary.pending = self.has_pending()
         return summary
 
     def _drain(self, client: "MlflowClient", summary: SyncSummary) -> None:

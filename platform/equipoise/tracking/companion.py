@@ -1,0 +1,91 @@
+"""A process beside a running suite that keeps MLflow up to date, so that the suite need not import it."""
+
+import os
+import select
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from equipoise.tracking.writer import SyncSummary, Writer
+
+__all__ = ["Companion", "make_writer", "start_companion"]
+
+SECONDS = 5.0
+NICENESS = 10  # runs come first: what MLflow shows may be some seconds old
+LOG = "mlflow.sync.log"
+
+
+@dataclass(frozen=True)
+class Companion:
+    """The process; it ends by itself when its parent does, since its standard input closes."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def stop(self, patience: float = 600.0) -> str:
+        """Ask for a last sync, wait for it, and return its summary; a companion that died says so instead."""
+        try:
+            # A byte rather than the end of the pipe, which forked children may hold open.
+            output, _ = self.process.communicate(b"\n", timeout=patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            return f"MLflow is behind: the sync took over {patience:.0f} s; `equipoise sync` continues."
+        lines = output.decode(errors="replace").strip().splitlines()
+        if self.process.returncode or not lines:
+            return f"MLflow is behind: its writer ended early, see {self.log}; `equipoise sync` continues."
+        return lines[-1]
+
+
+def start_companion(home: Path, uri: str | None = None) -> Companion:
+    """Start to show what a project folder's store holds, now and as it grows.
+
+    Args:
+        home: The project folder; its store must exist.
+        uri: The tracking server; by default MLFLOW_TRACKING_URI or the folder's own database.
+    """
+    log = home / LOG
+    command = [sys.executable, "-m", "equipoise.tracking.companion", str(home), uri or ""]
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+    return Companion(process, log)
+
+
+def make_writer(home: Path, uri: str | None = None) -> tuple[Writer, str]:
+    """Return a writer for a project folder and the address it writes to.
+
+    The embedded store is made ready if it is the one.
+
+    Raises:
+        StoreError: If the folder has no store.
+        TrackingError: If the tracking database cannot be made ready.
+    """
+    from equipoise.store import open_store
+    from equipoise.tracking.embedded import artifact_root, is_embedded, prepare, tracking_uri
+    from equipoise.tracking.source import StoreSource
+
+    source = StoreSource(open_store(home, create=False), home)
+    address = tracking_uri(home, uri)
+    artifacts = None
+    if is_embedded(home, address):
+        prepare(home)
+        artifacts = artifact_root(home)
+    lock = home / "mlflow.lock"
+    return Writer(source, address, lock=lock, artifacts=artifacts), address
+
+
+def main(home: Path, uri: str | None) -> SyncSummary:
+    """Sync whenever something is pending until standard input closes, then once more."""
+    os.nice(NICENESS)
+    writer, _ = make_writer(home, uri)
+    while not select.select([sys.stdin], [], [], SECONDS)[0]:
+        if writer.has_pending():
+            writer.sync()
+    return writer.sync()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(main(Path(sys.argv[1]), sys.argv[2] or None).sentence + "\n")
