@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise_stats import power
 from equipoise_stats.contrasts import STRATUM, Engine
-from equipoise_stats.decomposition import CONTENT, contrast, correlation, family
+from equipoise_stats.decomposition import CONTENT, VOLUME, contrast, correlation, family
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Detectable
@@ -25,31 +25,41 @@ def detectable(
     Args:
         layout: the balanced table.
         stratum: its analysis of variance.
-        contrasts: all contrasts, for the paired SD.
-        question: level, power and family.
+        contrasts: all contrasts; only kinds with a figure get a detectable effect.
+        question: level, power and families.
         engine: the primary analysis.
     """
-    members = len(family(CONTENT, question))
     sd = _attained_sd(stratum, contrasts, engine)
-    if sd is None or sd * sd < NO_VARIATION or members == 0 or len(layout.blocks) < 2:
-        said = "No detectable effect can be given: nothing varies, or no contrast can be estimated."
-        return Detectable(sd, len(layout.blocks), members, question.power, None, None, said)
-    vectors = [contrast(c, CONTENT, question) for c in family(CONTENT, question)]
-    shared = correlation(vectors)
-    rho = float(shared[0, 1]) if engine.max_t and members > 1 else None
-    cells = len(layout.cells) if engine.name == STRATUM else 2
+    blocks, members = len(layout.blocks), len(family(CONTENT, question))
+    if sd is None or sd * sd < NO_VARIATION or blocks < 2:
+        said = "No detectable effect can be given: nothing varies, or nothing can be estimated."
+        return Detectable(sd, blocks, members, question.power, None, None, said)
+    found = {c.kind for c in contrasts if c.m0 is not None and c.in_family}
     content, volume = (
-        power.planned_mde(
-            sd, len(layout.blocks), members, question.alpha,
-            cells=cells, size=size, correlation=rho, power=question.power,
-        )
-        for size in (2.0, 4.0)
-    )  # fmt: skip
-    said = (
-        f"With {len(layout.blocks)} blocks and an error SD of {sd:.4f}, "
-        f"a content of {signed(content)} is detected with {question.power:.0%} power among {members} rules."
+        _detectable_kind(kind, sd, layout, question, engine) if kind in found else None
+        for kind in (CONTENT, VOLUME)
     )
-    return Detectable(sd, len(layout.blocks), members, question.power, content, volume, said)
+    shown = "no content" if content is None else f"a content of {signed(content)}"
+    said = (
+        f"With {blocks} blocks and an error SD of {sd:.4f}, {shown} is detected "
+        f"with {question.power:.0%} power among {members} rules."
+    )
+    return Detectable(sd, blocks, members, question.power, content, volume, said)
+
+
+def _detectable_kind(kind: str, sd: float, layout: Layout, question: Question, engine: Engine) -> float:
+    vectors = [contrast(condition, kind, question) for condition in family(kind, question)]
+    shared = correlation(vectors)
+    return power.planned_mde(
+        sd,
+        len(layout.blocks),
+        len(vectors),
+        question.alpha,
+        cells=len(layout.cells) if engine.name == STRATUM else 2,
+        size=float(sum(weight * weight for weight in vectors[0].values())),
+        correlation=float(shared[0, 1]) if engine.max_t and len(vectors) > 1 else None,
+        power=question.power,
+    )
 
 
 def _attained_sd(stratum: Stratum | None, contrasts: Sequence[Contrast], engine: Engine) -> float | None:

@@ -68,12 +68,14 @@ def cell_level(
 
 
 def _rows(tasks: Sequence[TaskScore], layout: Layout) -> list[tuple[Cell, int, int, int, float]]:
-    cells, blocks = set(layout.cells), set(layout.blocks)
-    return sorted(
+    place, blocks = {cell: i for i, cell in enumerate(layout.cells)}, set(layout.blocks)
+    rows = [
         ((t.condition, t.arm), t.block, t.task, t.twin, t.successes / t.episodes)
         for t in tasks
-        if (t.condition, t.arm) in cells and t.block in blocks
-    )
+        if (t.condition, t.arm) in place and t.block in blocks
+    ]
+    # by the suite's order, not by the alphabet: names must not touch the last digits
+    return sorted(rows, key=lambda row: (place[row[0]], *row[1:4]))
 
 
 def _refusal(rows: Sequence[tuple[Cell, int, int, int, float]], layout: Layout) -> str:

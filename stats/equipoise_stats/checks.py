@@ -126,7 +126,7 @@ def _task_faults(tasks: Sequence[TaskScore], runs: Sequence[RunScore]) -> Iterat
         if not (t.episodes >= 1 and 0 <= t.successes <= t.episodes):
             yield (
                 f"task {t.task} of run {_key(t.condition, t.arm, t.twin, t.block)}: "
-                f"expected at least 1 episode and successes from 0 to episodes, got {t.successes} of {t.episodes}"
+                f"expected successes from 0 to at least 1 episode, got {t.successes} of {t.episodes}"
             )
 
 

@@ -16,6 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 def figures(estimate: float, se: float, df: float, alpha: float) -> Estimate:
     """Test and 1 - alpha interval; t and p are None where the standard error is zero."""
+    df = float(df)  # counts of degrees of freedom are whole, and written like the others
     if se * se < NO_VARIATION:
         return Estimate(estimate, 0.0, df, None, None, (estimate, estimate))
     t = estimate / se
