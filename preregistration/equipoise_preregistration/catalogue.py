@@ -74,5 +74,7 @@ def expand_condition(entry: Mapping[str, Any], catalogue: Catalogue) -> dict[str
 
 
 def _own(entry: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = {key: field.default for key, field in Condition.model_fields.items() if not field.is_required()}
+    defaults = {
+        key: field.default for key, field in Condition.model_fields.items() if not field.is_required()
+    }
     return {**defaults, **{key: value for key, value in entry.items() if key in Condition.model_fields}}

@@ -1,7 +1,7 @@
 """A YAML file read with its places: plain data to validate, and where each key and value stands."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -9,12 +9,15 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
 from equipoise_preregistration.errors import SuiteError
-from equipoise_preregistration.faults import Fault, Path, Problem, dotted
+from equipoise_preregistration.faults import Fault, Path, Problem, dotted, show
 
 __all__ = ["Document", "read"]
 
 _MOST_VALUES = 100_000
 """Far above any suite; aliases of aliases can make a small file larger than memory."""
+
+_WITH_VALUE = 4
+"""The reader keeps four numbers for a key and its value, two for the item of a list."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,14 @@ class Document:
         file: Name of the file as the user wrote it.
         lines: Its lines.
         tree: What the reader made of it, with the places.
+        problems: What the reader let through and a suite does not; it is missing in `data`.
     """
 
     data: dict[str, Any]
     file: str
     lines: tuple[str, ...]
     tree: CommentedMap
+    problems: tuple[Problem, ...] = ()
 
     def fault(self, problem: Problem) -> Fault:
         """The problem with its place in the file."""
@@ -55,10 +60,11 @@ class Document:
             # Keys that came in by a merge (`<<: *anchor`) have no place of their own: the parent's serves.
             if part not in known:
                 break
-            last = depth == len(path) - 1
-            places = known[part]
-            place = (places[0], places[1]) if (at_key and last) or len(places) < 4 else (places[2], places[3])
-            node = node[part]
+            last, inner, places = depth == len(path) - 1, node[part], known[part]
+            # Nothing at all (`environment:`) stands nowhere, or on the line below.
+            key = (at_key and last) or inner is None or len(places) < _WITH_VALUE
+            place = (places[0], places[1]) if key else (places[2], places[3])
+            node = inner
         return place
 
 
@@ -82,7 +88,8 @@ def read(raw: bytes, file: str) -> Document:
         kind = "a list" if isinstance(tree, CommentedSeq) else "a single value"
         message = f"expected a mapping of keys (name, conditions, budget, ...), got {kind}"
         raise SuiteError((Fault(1, 1, "", message, _line(lines, 0)),), file)
-    return Document(_Plain(file).of(tree), file, lines, tree)
+    plain = _Plain(file)
+    return Document(plain.of(tree), file, lines, tree, tuple(plain.problems))
 
 
 def _decode(raw: bytes, file: str) -> str:
@@ -124,14 +131,19 @@ def _line(lines: tuple[str, ...], index: int) -> str:
 
 
 class _Plain:
-    """Turns what the reader made into Python's own types; refuses values that contain themselves."""
+    """Turns what the reader made into Python's own types; refuses values that contain themselves.
+
+    Attributes:
+        problems: Keys that are not text; they are left out.
+    """
 
     def __init__(self, file: str) -> None:
+        self.problems: list[Problem] = []
         self._file = file
         self._open: set[int] = set()
         self._count = 0
 
-    def of(self, node: Any) -> Any:
+    def of(self, node: Any, path: tuple[Any, ...] = ()) -> Any:
         """The plain value of a node."""
         self._count += 1
         if self._count > _MOST_VALUES:
@@ -143,13 +155,24 @@ class _Plain:
         self._open.add(id(node))
         plain: Any
         if isinstance(node, dict):
-            plain = {_scalar(key): self.of(value) for key, value in node.items()}
+            plain = self._mapping(node, path)
         else:
-            plain = [self.of(item) for item in node]
+            plain = [self.of(item, (*path, index)) for index, item in enumerate(node)]
         self._open.discard(id(node))
         return plain
 
-    def _refuse(self, node: Any, message: str) -> None:
+    def _mapping(self, node: dict[Any, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+        plain = {}
+        for key, value in node.items():
+            inner = (*path, key)
+            if isinstance(key, str):
+                plain[str(key)] = self.of(value, inner)
+            else:
+                message = f"expected keys that are text, got {show(_scalar(key))}; quote it"
+                self.problems.append(Problem(inner, message, at_key=True))
+        return plain
+
+    def _refuse(self, node: Any, message: str) -> NoReturn:
         place = getattr(node, "lc", None)
         line, column = (place.line, place.col) if place is not None else (0, 0)
         raise SuiteError((Fault(line + 1, column + 1, "", message),), self._file)

@@ -64,7 +64,7 @@ def dotted(path: Path) -> str:
     """A path as users write it: `conditions[1].rule`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
 
 

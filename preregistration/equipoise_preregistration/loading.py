@@ -89,6 +89,7 @@ def parse_suite(
     catalogue = rule_catalogue() if rules is None else rules
     document = read(raw, file)
     found = [
+        *document.problems,
         *_malformed(document),
         *problems(_draft(document.data)),
         *condition_problems(document.data.get("conditions"), catalogue),

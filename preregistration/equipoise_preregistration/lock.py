@@ -30,7 +30,7 @@ def dependency_lock() -> tuple[str, ...]:
         versions[name] = found.version
         waiting.extend(_needed(found, extras))
     versions.pop("equipoise", None)
-    return tuple(f"{name}=={versions[name]}" for name in sorted(versions))
+    return tuple(sorted(f"{name}=={version}" for name, version in versions.items()))
 
 
 def _needed(found: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:

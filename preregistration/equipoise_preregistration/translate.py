@@ -50,8 +50,6 @@ def translate(error: ValidationError, data: Mapping[str, Any]) -> Iterator[Probl
             yield Problem(detail["loc"], f"expected this key, got none; {_how(detail['loc'])}", at_key=True)
         elif kind == "extra_forbidden":
             yield _unknown(path)
-        elif kind == "invalid_key" or detail["loc"][-1:] == ("[key]",):
-            yield Problem(path, f"expected keys that are text, got {show(path[-1])}; quote it", at_key=True)
         elif kind == "value_error" and path:
             yield Problem(path, str(context["error"]))
         elif not (kind == "value_error" or (kind == "too_short" and got)):
