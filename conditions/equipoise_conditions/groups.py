@@ -6,16 +6,53 @@ from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["centred", "codes", "codes_within", "discounted", "standardised"]
 
+# Odd 64-bit constants without structure (SplitMix64 and the golden ratio).
+_MULTIPLIERS = np.array(
+    [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64
+)
+
 
 def codes(key: IntArray) -> tuple[IntArray, int]:
-    """Return a code 0..G-1 for each entry, equal where `key` is equal, and the number of groups G."""
+    """Return a code 0..G-1 for each entry, equal where `key` is equal, and the number of groups G.
+
+    Which group has which code is unspecified. Work is linear: keys are not sorted.
+    """
     if key.size and int(key.min()) >= 0 and int(key.max()) < 4 * key.size:
-        # Small keys need no sort: ranking the used values among all values is linear.
-        used = np.bincount(key) > 0
-        rank = np.cumsum(used) - 1
-        return rank[key], int(rank[-1]) + 1
-    values, inverse = np.unique(key, return_inverse=True)
-    return inverse.astype(np.int64, copy=False), int(values.size)
+        return _ranked(key)
+    return _ranked(_representative(key))
+
+
+def _ranked(key: IntArray) -> tuple[IntArray, int]:
+    used = np.zeros(int(key.max(initial=-1)) + 1, dtype=np.bool_)
+    used[key] = True
+    rank = np.cumsum(used) - 1
+    return rank[key], int(used.sum())
+
+
+def _representative(key: IntArray) -> IntArray:
+    """Return for each entry the position of one entry of its key, the same for all entries of that key.
+
+    Keys meet in a table by multiplicative hashing. All entries of a key land in one slot, and the last to
+    be written stands for all of its key; keys that lost their slot to another meet again by another hash.
+    """
+    bits = int(key.size).bit_length() + 2
+    word = key.view(np.uint64)
+    table = np.empty(1 << bits, dtype=np.int64)
+    result = np.empty(key.size, dtype=np.int64)
+    left = np.arange(key.size)
+    for multiplier in _MULTIPLIERS:
+        slot = (word[left] * multiplier) >> np.uint64(64 - bits)
+        table[slot] = left
+        standing = table[slot]
+        found = word[standing] == word[left]
+        result[left[found]] = standing[found]
+        left = left[~found]
+        if left.size == 0:
+            return result
+    # Keys made to collide under every multiplier are possible, if not likely: sort those.
+    _, first, inverse = np.unique(key[left], return_index=True, return_inverse=True)
+    result[left] = left[first[inverse]]
+    return result
 
 
 def codes_within(key: IntArray, group: IntArray) -> tuple[IntArray, int]:
@@ -46,7 +83,8 @@ def centred(value: FloatArray, group: IntArray, n_groups: int, vote: BoolArray |
     # blow up into credit. Rounding is not signal.
     some = np.zeros(n_groups)
     some[group] = value
-    varies = np.bincount(group, value != some[group], n_groups) > 0
+    varies = np.zeros(n_groups, dtype=np.bool_)
+    varies[group[value != some[group]]] = True
     return np.where(varies[group], value - mean[group], 0.0)
 
 

@@ -75,6 +75,23 @@ def test_codes_are_equal_exactly_where_keys_are(key: np.ndarray[Any, np.dtype[np
     assert sorted(set(code.tolist())) == list(range(n))
 
 
+def test_keys_made_to_collide_are_still_told_apart() -> None:
+    from equipoise_conditions import groups
+
+    # The inverse of a multiplier turns small numbers into keys that all hash to slot 0.
+    inverse = pow(int(groups._MULTIPLIERS[0]), -1, 2**64)
+    key = np.array([inverse * k % 2**64 for k in range(1, 200)] * 2, dtype=np.uint64).view(np.int64)
+    code, n = codes(key)
+    assert n == 199
+    assert np.array_equal(code[:199], code[199:])
+    try_again = groups._MULTIPLIERS
+    groups._MULTIPLIERS = try_again[:1]
+    try:
+        assert codes(key)[1] == 199
+    finally:
+        groups._MULTIPLIERS = try_again
+
+
 def test_one_key_in_two_groups_makes_two_codes() -> None:
     code, n = codes_within(np.array([5, 5, 7, 5]), np.array([0, 1, 1, 0]))
     assert n == 3

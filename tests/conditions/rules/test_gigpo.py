@@ -87,7 +87,8 @@ def test_credit_equals_the_code_of_the_authors(
         got = RULE.apply(t, Context(), params).value[:, None]
         mask = np.array(given["response_mask"], dtype=bool)[order]
         expected = np.array(case["expected"], dtype=float)[order]
-        np.testing.assert_allclose(got * mask, expected, atol=1e-9, err_msg=case["name"])
+        # The reference divides a group of one by 1 + 1e-6 in single precision.
+        np.testing.assert_allclose(got * mask, expected, rtol=1e-7, atol=1e-9, err_msg=case["name"])
         seen += 1
     assert seen >= 20
 
