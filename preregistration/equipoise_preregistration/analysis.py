@@ -15,6 +15,8 @@ Kind = Literal["content", "shape", "volume", "total"]
 
 CONTRASTS: tuple[Kind, ...] = get_args(Kind)
 
+_KINDS: dict[str, Kind] = {kind: kind for kind in CONTRASTS}
+
 _CONTRAST = re.compile(r"\s*([A-Za-z]+)\s*\(\s*([A-Za-z0-9_-]+)\s*\)\s*")
 
 
@@ -33,7 +35,7 @@ def parse_contrast(text: str) -> Contrast:
         ValueError: If the text is not one of the four contrasts with a condition in brackets.
     """
     match = _CONTRAST.fullmatch(text)
-    kind = next((kind for kind in CONTRASTS if match and kind == match[1]), None)
+    kind = _KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         expected = ", ".join(f"{kind}(CONDITION)" for kind in CONTRASTS)
         message = f"expected one of {expected}, got {text!r}"

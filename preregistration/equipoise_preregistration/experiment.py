@@ -31,7 +31,8 @@ class Condition(Section):
     """
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Value] = Field(init=False)
+    # Typed as pydantic's documentation does it; pyright holds the base's wider type against it.
+    __pydantic_extra__: dict[str, Value] = Field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     id: Identifier
     rule: str

@@ -1,5 +1,6 @@
 """Registering a suite, and finding it again: append-only, under a lock, flushed to the disk."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -108,9 +109,13 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 def _append(file: Path, line: bytes) -> None:
+    """Adds a line, or leaves the file as it was: half a line would break the chain for good."""
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(descriptor, line)
+        before = os.fstat(descriptor).st_size
+        if os.write(descriptor, line) != len(line):
+            os.ftruncate(descriptor, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

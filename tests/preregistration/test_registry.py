@@ -1,5 +1,6 @@
 """Registrations: the same suite is one hash and one line, and a changed line is found."""
 
+import errno
 import json
 import os
 import stat
@@ -288,3 +289,26 @@ def test_a_suite_is_registered_under_what_this_process_has(tmp_path: Path) -> No
     assert not [entry for entry in made.lock if entry.startswith(("equipoise==", "pytest=="))]
     assert list(made.lock) == sorted(made.lock)
     assert register(load(tmp_path), tmp_path) == made
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from equipoise_preregistration import load_suite, register
+home = Path(sys.argv[1])
+limit = (home / "registrations.jsonl").stat().st_size + 100
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    register(load_suite(home / "suite.yaml"), home)
+except OSError as error:
+    sys.exit(error.errno)
+"""
+
+
+def test_a_full_disk_leaves_no_half_line_in_the_chain(tmp_path: Path) -> None:
+    register_three(tmp_path)
+    load(tmp_path, TEXT + "seed: 9\n")
+    before = (tmp_path / FILE).read_bytes()
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], check=False, timeout=60)
+    assert done.returncode == errno.ENOSPC
+    assert (tmp_path / FILE).read_bytes() == before

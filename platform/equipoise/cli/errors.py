@@ -47,7 +47,16 @@ _CODES: dict[str, ExitCode] = {
 }
 """By full name and not by class: to look up a code imports nothing. The nearest ancestor decides."""
 
-_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE}
+_MACHINE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EFBIG,
+    errno.EMFILE,
+    errno.ENFILE,
+}
 """Troubles of the machine that an OSError may report."""
 
 

@@ -27,6 +27,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     from rich.text import Text
 
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.show_header = any(columns)
     for index, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=index == 0)
     for row in rows:

@@ -6,7 +6,7 @@ import typer
 
 from equipoise.cli.options import Json
 from equipoise.cli.output import say, show_json, show_table
-from equipoise_preregistration import load_suite, shipped_suites
+from equipoise_preregistration import load_suite, schema, shipped_suites
 from equipoise_preregistration.shipped import find_suite
 
 __all__ = ["suites"]
@@ -46,6 +46,12 @@ def list_(*, as_json: Json = False) -> None:
 def show(name: Name) -> None:
     """Print a shipped suite, its comments included: the start of one's own."""
     say(find_suite(name).read_text(encoding="utf-8").rstrip("\n"))
+
+
+@suites.command("schema")
+def schema_() -> None:
+    """Print the JSON Schema of a suite, for editors that complete YAML."""
+    show_json(schema())
 
 
 @suites.command()

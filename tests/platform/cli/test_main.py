@@ -186,6 +186,10 @@ def test_suites_are_listed_shown_and_located() -> None:
     assert equipoise("suites", "show", "dmeo").returncode == ExitCode.USAGE
 
 
+def test_the_schema_is_printed_for_editors() -> None:
+    assert json.loads(equipoise("suites", "schema").stdout)["title"] == "A suite of equipoise"
+
+
 def test_rules_are_listed_with_their_cards() -> None:
     cards = {card["name"]: card for card in json.loads(equipoise("rules", "--json").stdout)}
     assert {"grpo", "gigpo", "hcapo", "carl", "replay", "random", "exact", "reinforce"} <= set(cards)
