@@ -109,12 +109,16 @@ class Credit:
 
 def credit_where(value: FloatArray, reason: IntArray) -> Credit:
     """Return `value` where `reason` is DEFINED and NaN elsewhere."""
-    return Credit(np.where(reason == Reason.DEFINED, value, np.nan), reason)
+    kept = np.where(reason == Reason.DEFINED, value, np.nan)
+    kept.setflags(write=False)  # nobody else holds it, so Credit need not copy it
+    return Credit(kept, reason)
 
 
 def on_collected(trajectories: Trajectories) -> IntArray:
     """Return (T,) reasons for a rule that uses no forks: DEFINED on collected trajectories only."""
-    if bool(trajectories.collected.all()):
-        return np.zeros(trajectories.n_turns, dtype=np.int64)
-    reason = np.where(trajectories.collected[trajectories.trajectory_of_turn], Reason.DEFINED, Reason.DROPPED)
-    return np.where(trajectories.own, reason, Reason.COPY).astype(np.int64)
+    reason = np.zeros(trajectories.n_turns, dtype=np.int64)
+    if not bool(trajectories.collected.all()):
+        reason[~trajectories.collected[trajectories.trajectory_of_turn]] = Reason.DROPPED
+        reason[~trajectories.own] = Reason.COPY
+    reason.setflags(write=False)
+    return reason

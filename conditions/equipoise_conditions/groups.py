@@ -35,11 +35,13 @@ def _representative(key: IntArray) -> IntArray:
     Keys meet in a table by multiplicative hashing. All entries of a key land in one slot, and the last to
     be written stands for all of its key; keys that lost their slot to another meet again by another hash.
     """
-    bits = int(key.size).bit_length() + 2
+    bits = int(key.size).bit_length()
     word = key.view(np.uint64)
-    table = np.empty(1 << bits, dtype=np.int64)
-    result = np.empty(key.size, dtype=np.int64)
-    left = np.arange(key.size)
+    # Fresh memory costs more than arithmetic here, so positions are kept in 32 bits where they fit.
+    position = np.int32 if key.size < 2**31 else np.int64
+    table = np.empty(1 << bits, dtype=position)
+    result = np.empty(key.size, dtype=position)
+    left = np.arange(key.size, dtype=position)
     for multiplier in _MULTIPLIERS:
         slot = (word[left] * multiplier) >> np.uint64(64 - bits)
         table[slot] = left
@@ -48,11 +50,11 @@ def _representative(key: IntArray) -> IntArray:
         result[left[found]] = standing[found]
         left = left[~found]
         if left.size == 0:
-            return result
+            return result.astype(np.int64)
     # Keys made to collide under every multiplier are possible, if not likely: sort those.
     _, first, inverse = np.unique(key[left], return_index=True, return_inverse=True)
     result[left] = left[first[inverse]]
-    return result
+    return result.astype(np.int64)
 
 
 def codes_within(key: IntArray, group: IntArray) -> tuple[IntArray, int]:
@@ -134,10 +136,12 @@ def discounted(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArra
     """
     lengths = np.diff(offsets)
     left = np.repeat(offsets[1:], lengths) - np.arange(reward.size)
-    total = reward.copy()
+    total, later = reward.copy(), np.empty_like(reward)
     reach, longest = 1, int(lengths.max())
     while reach < longest:
-        inside = np.where(left[:-reach] > reach, total[reach:], 0.0)
-        total[:-reach] += gamma**reach * inside
+        joined = later[:-reach]
+        np.multiply(total[reach:], gamma**reach, out=joined)
+        joined[left[:-reach] <= reach] = 0.0
+        total[:-reach] += joined
         reach *= 2
     return total

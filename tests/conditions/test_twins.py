@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise_conditions import permutation
+from equipoise_budget import Budget, matched
+from equipoise_conditions import RULES, Context, permutation
 
 
 def test_every_order_of_a_trajectory_is_as_likely(batch: Any) -> None:
@@ -29,3 +30,21 @@ def test_a_permutation_stays_inside_trajectories_and_leaves_copies(forest: Any) 
         assert np.array_equal(sigma, permutation(t, np.random.default_rng(seed)))
 
     holds()
+
+
+def test_the_twin_of_a_sparse_rule_trains_the_same_weights_elsewhere_in_the_trajectory(forest: Any) -> None:
+    for seed in range(10):
+        t = forest(seed)
+        credit = RULES["carl"].apply(t, Context(), {"initial": 4})
+        budget = Budget(120, 10)
+        plan = matched(credit.value, credit.examples, t.task_of_turn, budget, np.random.default_rng(seed))
+        twin = plan.twin(permutation(t, np.random.default_rng(seed)))
+        of = t.trajectory_of_turn
+        assert np.array_equal(of[plan.example], of[twin.example])
+        assert t.own[twin.example].all()
+        assert np.array_equal(plan.weight, twin.weight)
+        # The place of the credit carries nothing: turns that the rule dropped are trained too.
+        assert not credit.defined[twin.example].all()
+        ones = np.ones(t.n_turns, dtype=int)
+        doses = [p.dose(ones, trajectory=of, task=t.task_of_turn) for p in (plan, twin)]
+        assert doses[0] == doses[1]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
-from equipoise_conditions.credit import Credit, Reason, on_collected
+from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Parameter
@@ -20,6 +20,7 @@ __all__ = [
     "check_length",
     "group_advantage",
     "turn_advantage",
+    "with_reasons",
 ]
 
 STD = Parameter(
@@ -117,7 +118,7 @@ def with_reasons(
     reason = on_collected(trajectories)
     if singleton == "undefined":
         reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
-    return Credit(np.where(reason == Reason.DEFINED, value, np.nan), reason)
+    return credit_where(value, reason)
 
 
 def check_length(name: str, got: int, trajectories: Trajectories) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray
 from equipoise_conditions.context import Context, Need
-from equipoise_conditions.credit import Credit, Reason
+from equipoise_conditions.credit import Credit, Reason, credit_where
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Card, Parameter, Rule
@@ -117,7 +117,7 @@ def hcapo(  # noqa: PLR0913 - the paper's own parameters, each of which a suite 
         micro = np.where(trajectories.outcome[of] >= success, np.maximum(micro, 0.0), micro)
     credit = with_reasons(trajectories, episode + omega * micro, alone, singleton=singleton)
     reason = np.where(credit.defined & ~use, int(Reason.NOT_MEASURED), credit.reason)
-    return Credit(np.where(reason == Reason.DEFINED, credit.value, np.nan), reason)
+    return credit_where(credit.value, reason)
 
 
 HCAPO = Rule(
