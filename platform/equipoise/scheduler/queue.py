@@ -263,7 +263,7 @@ class _Queue:
         raise Interrupted(signal, progress.done, progress.total, released)
 
     def _give_back(self) -> None:
-        """Kill the children and give their leases back; the next run reclaims what cannot be given back now."""
+        """Kill the children and give leases back; the next run reclaims what cannot be given back now."""
         leases = [*self._claimed, *(child.lease for child in self._running)]
         self._claimed.clear()
         for child in list(self._running):

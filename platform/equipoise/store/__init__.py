@@ -17,7 +17,7 @@ from equipoise.store.records import (
     Usage,
     Worker,
 )
-from equipoise.store.store import DATABASE_FILE, Store, open_store
+from equipoise.store.store import DATABASE_FILE, Store, inspect_store, open_store
 
 __all__ = [
     "DATABASE_FILE",
@@ -38,6 +38,7 @@ __all__ = [
     "SuiteRecord",
     "Usage",
     "Worker",
+    "inspect_store",
     "open_store",
     "this_worker",
 ]

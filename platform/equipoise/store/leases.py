@@ -3,13 +3,23 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Connection, exists, insert, select, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import Connection, select, update
 
 from equipoise.store.errors import StaleLease
-from equipoise.store.models import Attempts, Dependencies, Events, Jobs
+from equipoise.store.models import Attempts, Jobs
 from equipoise.store.processes import is_gone
 from equipoise.store.records import Lease, Usage, Worker
+from equipoise.store.statements import (
+    ADD_ATTEMPT,
+    ADD_EVENT,
+    CURRENT,
+    END_ATTEMPT,
+    KEEP,
+    NEEDS,
+    NEXT,
+    NEXT_OF_SUITE,
+    TAKE,
+)
 
 __all__ = [
     "USES_UP_A_TRY",
@@ -19,7 +29,6 @@ __all__ = [
     "expire",
     "heartbeat",
     "log",
-    "needs_of",
     "put_back",
     "reclaim",
     "require_current",
@@ -41,62 +50,25 @@ class Ending:
 
 def claim(connection: Connection, worker: Worker, ttl: float, suite: str | None, now: float) -> Lease | None:
     """Take the first job that is queued and whose needs are all done."""
-    needed = aliased(Jobs)
-    unmet = exists(
-        select(Dependencies.job)
-        .join(needed, needed.id == Dependencies.needs)
-        .where(Dependencies.job == Jobs.id, needed.state != "done")
+    found = (
+        connection.execute(NEXT) if suite is None else connection.execute(NEXT_OF_SUITE, {"b_suite": suite})
     )
-    ready = (
-        select(Jobs.id, Jobs.suite, Jobs.key, Jobs.kind, Jobs.payload)
-        .where(Jobs.state == "queued", ~unmet)
-        .order_by(Jobs.position, Jobs.id)
-        .limit(1)
-        .with_for_update(skip_locked=True, of=Jobs)
-    )
-    if suite is not None:
-        ready = ready.where(Jobs.suite == suite)
-    row = connection.execute(ready).one_or_none()
+    row = found.one_or_none()
     if row is None:
         return None
-    number = _next_number(connection, row.id)
-    token = connection.execute(
-        insert(Attempts)
-        .values(
-            job=row.id,
-            number=number,
-            worker=worker.name,
-            host=worker.host,
-            pid=worker.pid,
-            process_started=worker.started,
-            started_at=now,
-            counted=False,
-        )
-        .returning(Attempts.id)
-    ).scalar_one()
-    connection.execute(
-        update(Jobs)
-        .where(Jobs.id == row.id)
-        .values(state="running", token=token, lease_expires=now + ttl, message=None)
-    )
-    needs = needs_of(connection, row.id)
-    return Lease(row.suite, row.id, row.key, row.kind, dict(row.payload), needs, token, number)
-
-
-def _next_number(connection: Connection, job: int) -> int:
-    newest = select(Attempts.number).where(Attempts.job == job).order_by(Attempts.number.desc()).limit(1)
-    return 1 + (connection.execute(newest).scalar_one_or_none() or 0)
-
-
-def needs_of(connection: Connection, job: int) -> tuple[str, ...]:
-    """Keys of the jobs that a job reads from, in their order."""
-    query = (
-        select(Jobs.key)
-        .join(Dependencies, Dependencies.needs == Jobs.id)
-        .where(Dependencies.job == job)
-        .order_by(Jobs.position, Jobs.id)
-    )
-    return tuple(connection.execute(query).scalars())
+    attempt = {
+        "job": row.id,
+        "number": row.before + 1,
+        "worker": worker.name,
+        "host": worker.host,
+        "pid": worker.pid,
+        "process_started": worker.started,
+        "started_at": now,
+    }
+    token: int = connection.execute(ADD_ATTEMPT, attempt).scalar_one()
+    connection.execute(TAKE, {"b_job": row.id, "b_token": token, "b_expires": now + ttl})
+    needs = tuple(connection.execute(NEEDS, {"b_job": row.id}).scalars())
+    return Lease(row.suite, row.id, row.key, row.kind, dict(row.payload), needs, token, row.before + 1)
 
 
 def heartbeat(connection: Connection, lease: Lease, ttl: float, now: float) -> None:
@@ -105,25 +77,21 @@ def heartbeat(connection: Connection, lease: Lease, ttl: float, now: float) -> N
     Raises:
         StaleLease: it is no longer this attempt's.
     """
-    kept = connection.execute(
-        update(Jobs)
-        .where(Jobs.id == lease.job_id, Jobs.token == lease.token, Jobs.state == "running")
-        .values(lease_expires=now + ttl)
-        .returning(Jobs.id)
-    ).one_or_none()
-    if kept is None:
+    mine = {"b_job": lease.job_id, "b_token": lease.token}
+    if connection.execute(KEEP, {**mine, "b_expires": now + ttl}).one_or_none() is None:
         raise StaleLease(_stale(connection, lease))
 
 
-def require_current(connection: Connection, lease: Lease) -> None:
-    """Refuse an attempt whose job went to another one.
+def require_current(connection: Connection, lease: Lease) -> bool:
+    """Refuse an attempt whose job went to another one; say whether the job has a result from before.
 
     Raises:
         StaleLease: it is no longer this attempt's.
     """
-    query = select(Jobs.id).where(Jobs.id == lease.job_id, Jobs.token == lease.token, Jobs.state == "running")
-    if connection.execute(query.with_for_update()).one_or_none() is None:
+    row = connection.execute(CURRENT, {"b_job": lease.job_id, "b_token": lease.token}).one_or_none()
+    if row is None:
         raise StaleLease(_stale(connection, lease))
+    return bool(row.has_result)
 
 
 def _stale(connection: Connection, lease: Lease) -> str:
@@ -138,18 +106,16 @@ def _stale(connection: Connection, lease: Lease) -> str:
 
 def end_attempt(connection: Connection, token: int, ending: Ending, now: float) -> None:
     """Write down how an attempt ended."""
-    connection.execute(
-        update(Attempts)
-        .where(Attempts.id == token)
-        .values(
-            end=ending.end,
-            counted=ending.uses_up_a_try,
-            message=ending.message,
-            seconds=ending.usage.seconds,
-            maxrss=ending.usage.maxrss,
-            ended_at=now,
-        )
-    )
+    values = {
+        "b_token": token,
+        "b_end": ending.end,
+        "b_counted": ending.uses_up_a_try,
+        "b_message": ending.message,
+        "b_seconds": ending.usage.seconds,
+        "b_maxrss": ending.usage.maxrss,
+        "b_now": now,
+    }
+    connection.execute(END_ATTEMPT, values)
 
 
 def put_back(connection: Connection, job: int, ending: Ending, max_attempts: int, now: float) -> str:
@@ -208,4 +174,4 @@ def log(
     connection: Connection, suite: str | None, key: str | None, kind: str, data: dict[str, Any], now: float
 ) -> None:
     """Add a line to the record."""
-    connection.execute(insert(Events).values(at=now, suite=suite, key=key, kind=kind, data=data))
+    connection.execute(ADD_EVENT, {"at": now, "suite": suite, "key": key, "kind": kind, "data": data})

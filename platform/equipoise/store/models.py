@@ -57,7 +57,7 @@ class Jobs(Base):
     __table_args__ = (
         UniqueConstraint("suite", "key"),
         Index(None, "suite", "state", "position", "id"),
-        Index(None, "state", "lease_expires"),
+        Index(None, "state", "position", "id"),
     )
 
     id: Mapped[int] = mapped_column(_Id, primary_key=True)

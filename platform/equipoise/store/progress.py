@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from equipoise.store.models import Attempts, Jobs
 
-__all__ = ["Progress", "progress"]
+__all__ = ["Progress", "finished", "progress"]
 
 _RECENT_SECONDS = 600.0
 
@@ -78,7 +78,7 @@ def progress(connection: Connection, suite: str, now: float) -> Progress:
     for kind, state, number in connection.execute(tally.order_by(func.min(Jobs.position), Jobs.kind)):
         counts[kind][state] = number
     blocks = _blocks(connection, suite)
-    seconds, finished = _seconds(connection, suite)
+    seconds, number = finished(connection, suite)
     return Progress(
         suite=suite,
         counts=dict(counts),
@@ -87,7 +87,7 @@ def progress(connection: Connection, suite: str, now: float) -> Progress:
         blocks_complete=sum(done == number for done, number in blocks),
         blocks=len(blocks),
         per_minute=_per_minute(connection, suite, now),
-        eta_seconds=_eta(counts, seconds, finished),
+        eta_seconds=_eta(counts, seconds, number),
     )
 
 
@@ -105,7 +105,8 @@ def _blocks(connection: Connection, suite: str) -> list[tuple[int, int]]:
     return [(done[block], number[block]) for block in sorted(number)]
 
 
-def _seconds(connection: Connection, suite: str) -> tuple[dict[str, float], dict[str, int]]:
+def finished(connection: Connection, suite: str) -> tuple[dict[str, float], dict[str, int]]:
+    """Wall seconds and number of the attempts that ended with a result, by kind of job."""
     rows = connection.execute(
         select(Jobs.kind, func.sum(Attempts.seconds), func.count())
         .join(Attempts, Attempts.job == Jobs.id)

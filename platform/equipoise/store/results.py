@@ -8,8 +8,9 @@ from sqlalchemy import Connection, insert, select, update
 
 from equipoise.store.errors import BadResult, NotReproduced
 from equipoise.store.leases import Ending, end_attempt, log, require_current
-from equipoise.store.models import Artifacts, Jobs, Outbox, Outcomes
+from equipoise.store.models import Artifacts, Jobs, Outcomes
 from equipoise.store.records import Artifact, Lease, Usage
+from equipoise.store.statements import ADD_MESSAGE, FINISH
 
 __all__ = ["RESULT_FILE", "finish", "reopen", "tell"]
 
@@ -34,18 +35,15 @@ def finish(
     """
     outcomes = _outcomes(lease, result)
     _require_finite(lease, result)
-    require_current(connection, lease)
-    first = connection.execute(select(Jobs.result).where(Jobs.id == lease.job_id)).scalar_one() is None
+    first = not require_current(connection, lease)
     if first:
         _insert(connection, lease, outcomes, artifacts)
+        connection.execute(FINISH, {"b_job": lease.job_id, "b_result": result})
     else:
         _confirm(connection, lease, artifacts)
-    values: dict[str, Any] = {"state": "done", "lease_expires": None, "message": None}
-    connection.execute(
-        update(Jobs)
-        .where(Jobs.id == lease.job_id)
-        .values({**values, **({"result": result} if first else {})})
-    )
+        connection.execute(
+            update(Jobs).where(Jobs.id == lease.job_id).values(state="done", lease_expires=None, message=None)
+        )
     end_attempt(connection, lease.token, Ending("done", None, uses_up_a_try=False, usage=usage), now)
     data = {"token": lease.token, "first": first, "seconds": usage.seconds}
     log(connection, lease.suite, lease.key, "finished", data, now)
@@ -55,11 +53,9 @@ def finish(
 
 def tell(connection: Connection, lease: Lease, kind: str, payload: dict[str, Any], now: float) -> None:
     """Leave a message for the tracking server."""
-    connection.execute(
-        insert(Outbox).values(
-            suite=lease.suite, key=lease.key, kind=kind, payload={"kind": lease.kind, **payload}, at=now
-        )
-    )
+    content = {"kind": lease.kind, **payload}
+    values = {"suite": lease.suite, "key": lease.key, "kind": kind, "payload": content, "at": now}
+    connection.execute(ADD_MESSAGE, values)
 
 
 def reopen(connection: Connection, suite: str, key: str, why: str, now: float) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from equipoise.errors import StoreError
 from equipoise.store.engine import Database, explain
 
-__all__ = ["HEAD", "KNOWN", "prepare_file", "prepare_server", "revision_of"]
+__all__ = ["HEAD", "KNOWN", "check_file", "prepare_file", "prepare_server", "revision_of"]
 
 # The revisions of migrations/versions, oldest first; stated here to spare every start the import of Alembic.
 KNOWN: Final = ("0001",)
@@ -42,6 +42,28 @@ def prepare_file(path: Path) -> None:
             " change its permissions or choose another --home"
         )
         raise StoreError(message) from error
+
+
+def check_file(path: Path) -> str | None:
+    """Like `revision_of`, and have SQLite look through the whole file for damage.
+
+    Raises:
+        StoreError: it is damaged, not a database of this program, or a newer one.
+    """
+    revision = revision_of(path)
+    if revision is None:
+        return None
+    connection = sqlite3.connect(path, timeout=30)
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(explain(error, str(path))) from error
+    finally:
+        connection.close()
+    if verdict != "ok":
+        message = f"{path}: the file is damaged ({verdict}); restore a copy, or move it away and run the suite again"
+        raise StoreError(message)
+    return revision
 
 
 def prepare_server(url: str) -> None:

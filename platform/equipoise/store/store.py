@@ -9,7 +9,7 @@ from equipoise.errors import StoreError
 from equipoise.store import leases, planning, queries, results
 from equipoise.store.engine import Database
 from equipoise.store.leases import USES_UP_A_TRY, Ending
-from equipoise.store.progress import Progress, progress
+from equipoise.store.progress import Progress, finished, progress
 from equipoise.store.records import (
     ENDS,
     Artifact,
@@ -23,9 +23,9 @@ from equipoise.store.records import (
     Usage,
     Worker,
 )
-from equipoise.store.schema import prepare_file, prepare_server
+from equipoise.store.schema import check_file, prepare_file, prepare_server
 
-__all__ = ["DATABASE_FILE", "Store", "open_store"]
+__all__ = ["DATABASE_FILE", "Store", "inspect_store", "open_store"]
 
 DATABASE_FILE = "equipoise.db"
 LEASE_SECONDS = 60.0
@@ -48,13 +48,26 @@ def open_store(home_or_url: str | Path, *, create: bool = True, max_attempts: in
     if "://" in text and not text.startswith("sqlite:///"):
         prepare_server(text)
         return Store(Database(text), max_attempts)
-    path = Path(text.removeprefix("sqlite:///")).absolute()
-    path = path if path.suffix == ".db" else path / DATABASE_FILE
+    path = _file(text)
     if not create and not path.exists():
         message = f"{path}: no such database: run a suite first, or choose another --home"
         raise StoreError(message)
     prepare_file(path)
     return Store(Database(f"sqlite:///{path}"), max_attempts)
+
+
+def inspect_store(home: str | Path) -> str | None:
+    """Check a project folder's database without changing it; give its schema's revision, None if there is none.
+
+    Raises:
+        StoreError: it is damaged, foreign, or newer than this program.
+    """
+    return check_file(_file(str(home)))
+
+
+def _file(text: str) -> Path:
+    path = Path(text.removeprefix("sqlite:///")).absolute()
+    return path if path.suffix == ".db" else path / DATABASE_FILE
 
 
 class Store:
@@ -185,6 +198,11 @@ class Store:
         """Where the jobs of a suite stand."""
         with self._database.read() as connection:
             return progress(connection, suite, _clock(now))
+
+    def finished(self, suite: str) -> dict[str, int]:
+        """How many attempts ended with a result, by kind of job."""
+        with self._database.read() as connection:
+            return finished(connection, suite)[1]
 
     def suites(self) -> list[SuiteRecord]:
         """All suites, oldest first."""

@@ -70,7 +70,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
         sa.UniqueConstraint("suite", "key", name=op.f("uq_jobs_suite_key")),
     )
-    op.create_index(op.f("ix_jobs_state_lease_expires"), "jobs", ["state", "lease_expires"], unique=False)
+    op.create_index(op.f("ix_jobs_state_position_id"), "jobs", ["state", "position", "id"], unique=False)
     op.create_index(
         op.f("ix_jobs_suite_state_position_id"), "jobs", ["suite", "state", "position", "id"], unique=False
     )
