@@ -99,11 +99,20 @@ class Policy(Section):
 
 
 class Training(Section):
-    """How the optimizer treats every slot of every cell."""
+    """How the optimizer treats every slot of every cell.
+
+    Attributes:
+        learning_rate: Of AdamW, constant.
+        max_grad_norm: Gradients are clipped to this norm.
+        weight_decay: Of AdamW.
+        clip: How far the probability of an action may move away from the collecting policy before its slot stops
+            pushing it further (PPO's ratio clip); null for the plain policy gradient.
+    """
 
     learning_rate: Positive = 1e-3
     max_grad_norm: Positive = 1.0
     weight_decay: Number = 0.0
+    clip: Positive | None = None
 
 
 class Collection(Section):

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.execution.batches import Batch
+from equipoise.execution.costs import decoder_of
 from equipoise.execution.displacement import kl_from_start, l2_between
 from equipoise.execution.evaluation import evaluate
-from equipoise.execution.plans import plan_of
+from equipoise.execution.plans import plan_of, registered_budget
 from equipoise.execution.world import World
 from equipoise.policies.model import save_weights, weights_digest
-from equipoise.training.settings import TrainingSettings
 from equipoise.training.counts import Counts
-from equipoise_budget import Dose, Plan, breaches, counted_dose
+from equipoise.training.settings import TrainingSettings
+from equipoise_budget import Cost, Dose, Plan, PlannedDose, breaches, counted_dose
 from equipoise_conditions.credit import Credit
 
 if TYPE_CHECKING:
@@ -46,23 +47,20 @@ def run_cell(
     began = time.perf_counter()
     end, counts = "ok", None
     try:
-        counts, _ = train_on_plan(model, world.words, batch.transcripts, plan, _settings(world), folder / "trl")
+        counts = train_on_plan(model, world.words, batch.transcripts, plan, _settings(world), folder / "trl")
     except DivergedError as error:
         end = f"diverged: {error}"
     trained = time.perf_counter()
     outcomes = evaluate(world, model if counts is not None else start)
     judged = time.perf_counter()
     save_weights(model, folder / "policy.safetensors")
-    dose = None if counts is None else _dose(counts, start, model, batch)
     return {
         "kind": "cell",
         "cell": dict(cell),
         "end": end,
         "outcomes": outcomes,
-        "planned": {**_planned(plan, batch), "fill": plan.fill, "batch": plan.batch},
-        "dose": None if dose is None else dose.to_json(),
-        "breaches": [] if dose is None else list(breaches(plan, dose)),
-        "steps": {} if counts is None else counts.columns(),
+        "planned": {**_planned(plan, batch).to_json(), "fill": plan.fill, "batch": plan.batch},
+        **_received(world, cell, counts, (start, model), plan, batch),
         "credit": {
             "examples": len(credit.examples),
             "reasons": credit.counts_by_reason(),
@@ -77,32 +75,52 @@ def run_cell(
     }
 
 
-def _planned(plan: Plan, batch: Batch) -> dict[str, object]:
+def _planned(plan: Plan, batch: Batch) -> PlannedDose:
     trajectories = batch.trajectories
-    tokens = np.diff(batch.transcripts.token_offsets)
     return plan.dose(
-        tokens, trajectory=trajectories.trajectory_of_turn, task=trajectories.task_of_turn
-    ).to_json()
+        trajectories.tokens_of_turn,
+        trajectory=trajectories.trajectory_of_turn,
+        task=trajectories.task_of_turn,
+    )
 
 
-def _dose(
-    counts: Counts, start: "Qwen3ForCausalLM", model: "Qwen3ForCausalLM", batch: Batch
-) -> Dose:
-    """The counted dose, with how far it moved the policy."""
+def _received(
+    world: World,
+    cell: Mapping[str, object],
+    counts: Counts | None,
+    models: tuple["Qwen3ForCausalLM", "Qwen3ForCausalLM"],
+    plan: Plan,
+    batch: Batch,
+) -> dict[str, object]:
+    """The counted dose, step by step and in all, what it cost, and where it is not what was planned."""
+    if counts is None:
+        return {"dose": None, "steps": {}, "breaches": [], "cost": Cost().to_json()}
+    dose = _dose(counts, *models, batch)
+    budget = None if cell["arm"] == "native" else registered_budget(world)
+    found = breaches(_planned(plan, batch), dose, budget=budget, ledger=counts.ledger)
+    cost = Cost(forward_tokens_train=sum(counts.lengths), flops=decoder_of(models[0]).train(counts.lengths))
+    return {
+        "dose": dose.to_json(),
+        "steps": counts.ledger.steps,
+        "breaches": list(found),
+        "cost": cost.to_json(),
+    }
+
+
+def _dose(counts: Counts, start: "Qwen3ForCausalLM", end: "Qwen3ForCausalLM", batch: Batch) -> Dose:
     stride = max(1, batch.trajectories.n_turns // _KL_TURNS)
     turns = list(range(0, batch.trajectories.n_turns, stride))
-    displacement = (
-        l2_between(start.parameters(), model.parameters()),
-        kl_from_start(start, model, batch.transcripts, turns),
-    )
     return counted_dose(
         np.array(counts.examples, dtype=np.int64),
         np.array(counts.weights),
-        grad_norms=np.array(counts.grad_norm),
-        micro_batches=sum(counts.micro_batches),
-        tokens_in_loss=sum(counts.tokens),
-        tokens_forward=sum(counts.forward_tokens),
-        displacement=displacement,
+        grad_norms=np.array(counts.ledger.steps["grad_norm"]),
+        micro_batches=counts.micro_batches,
+        tokens_in_loss=counts.tokens,
+        tokens_forward=sum(counts.lengths),
+        displacement=(
+            l2_between(start.parameters(), end.parameters()),
+            kl_from_start(start, end, batch.transcripts, turns),
+        ),
     )
 
 
@@ -114,5 +132,6 @@ def _settings(world: World) -> TrainingSettings:
         weight_decay=training.weight_decay,
         normalisation=world.suite.policy.normalisation,
         temperature=world.suite.collection.temperature,
+        clip=training.clip,
         seed=world.seed("trainer") % 2**31,
     )

@@ -1,12 +1,11 @@
 """The trajectories of a block, collected once and shared by every cell of it."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from equipoise.execution.batches import batch_of
-from equipoise.execution.costs import Spent
+from equipoise.execution.costs import played
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import opening
@@ -43,7 +42,7 @@ def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
             "median": float(np.median(lengths)),
             "max": int(lengths.max()),
         },
-        "cost": asdict(Spent.of(starts, episodes)),
+        "cost": played(sampler.model, starts, episodes).to_json(),
         "digests": {
             "trajectories": batch.trajectories.digest(),
             "transcripts": batch.transcripts.digest(),

@@ -1,48 +1,47 @@
 """What it cost to obtain credit, counted from what was really played and scored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from equipoise.policies.episodes import Episode, Start
+from equipoise_budget import Cost, Decoder
 
-__all__ = ["Spent"]
+if TYPE_CHECKING:
+    from transformers import Qwen3ForCausalLM
+
+__all__ = ["decoder_of", "played", "scored"]
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Generation-side counts.
+def decoder_of(model: "Qwen3ForCausalLM") -> Decoder:
+    """The model's shape, as far as its operations depend on it; embeddings count once, as the output layer."""
+    config = model.config
+    parameters = sum(p.numel() for p in model.parameters())
+    if not config.tie_word_embeddings:
+        parameters -= config.vocab_size * config.hidden_size
+    return Decoder(parameters, config.num_hidden_layers, config.num_attention_heads * config.head_dim)
 
-    Attributes:
-        rollouts: episodes played, from a task's start or from a restored state.
-        rollout_tokens: tokens that the policy wrote and read in them, prefixes that were only restored left out.
-        environment_steps: actions carried out. `environment_resets`: starts and restores.
-        scoring_tokens: tokens read again to score actions.
+
+def played(model: "Qwen3ForCausalLM", starts: Sequence[Start], episodes: Sequence[Episode]) -> Cost:
+    """Tokens that the policy read and wrote, actions it took, states it was put into.
+
+    A prefix that was only restored counts in none of them; its encoding is shared by all that start from it.
+
+    Args:
+        model: that played.
+        starts: where each episode began.
+        episodes: what came of them.
     """
+    decoder = decoder_of(model)
+    whole = [len(episode.tokens) for episode in episodes]
+    restored = [len(start.prefix) if start.turns else 0 for start in starts]
+    return Cost(
+        rollout_tokens=sum(whole) - sum(restored),
+        environment_steps=sum(len(episode.actions) for episode in episodes),
+        environment_resets=len(starts),
+        flops=decoder.forward(whole) - decoder.forward(restored),
+    )
 
-    rollouts: int = 0
-    rollout_tokens: int = 0
-    environment_steps: int = 0
-    environment_resets: int = 0
-    scoring_tokens: int = 0
 
-    @classmethod
-    def of(cls, starts: Sequence[Start], episodes: Sequence[Episode], *, copied: Sequence[int] = ()) -> "Spent":
-        """Count what playing these starts took.
-
-        Args:
-            starts: where each began.
-            episodes: what came of them.
-            copied: turns of each episode that were copied into it, not played (forks).
-        """
-        turns = sum(len(episode.actions) for episode in episodes) - sum(copied)
-        tokens = sum(len(e.tokens) - len(s.prefix) for s, e in zip(starts, episodes, strict=True))
-        return cls(len(episodes), tokens, turns, len(starts), 0)
-
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
-            self.rollouts + other.rollouts,
-            self.rollout_tokens + other.rollout_tokens,
-            self.environment_steps + other.environment_steps,
-            self.environment_resets + other.environment_resets,
-            self.scoring_tokens + other.scoring_tokens,
-        )
+def scored(model: "Qwen3ForCausalLM", lengths: Sequence[int]) -> Cost:
+    """Teacher-forced reading of sequences of these lengths."""
+    return Cost(scoring_tokens=sum(lengths), flops=decoder_of(model).forward(lengths))

@@ -18,7 +18,9 @@ _BATCH = 64
 
 def l2_between(start: Iterable[torch.Tensor], end: Iterable[torch.Tensor]) -> float:
     """L2 norm of the difference of two sets of parameters of the same shapes."""
-    total = sum(float((b.detach() - a.detach()).double().square().sum()) for a, b in zip(start, end, strict=True))
+    total = sum(
+        float((b.detach() - a.detach()).double().square().sum()) for a, b in zip(start, end, strict=True)
+    )
     return float(total**0.5)
 
 

@@ -24,9 +24,7 @@ def preload() -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
 
-def execute(
-    payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Path]
-) -> dict[str, object]:
+def execute(payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Path]) -> dict[str, object]:
     """Carry out one job.
 
     Args:

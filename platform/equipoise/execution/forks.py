@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise.execution.batches import Batch, batch_of, states_of
-from equipoise.execution.costs import Spent
+from equipoise.execution.costs import played
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler
 from equipoise.policies.rows import ranges
 from equipoise.policies.transcripts import Transcripts
+from equipoise_budget import Cost
 from equipoise_conditions.forks import Forks, select_forks
 from equipoise_conditions.trajectories import Trajectories
 
@@ -22,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 def with_forks(
     world: World, sampler: Sampler, batch: Batch, params: Mapping[str, object]
-) -> tuple[Batch, Spent]:
+) -> tuple[Batch, Cost]:
     """The batch and the forks executed on it, one a task and wave, each where the rule's criterion is largest.
 
     Args:
@@ -31,7 +32,7 @@ def with_forks(
         batch: collected trajectories.
         params: `forks` a task, and `initial` collected trajectories a task that belong to the tree.
     """
-    spent = Spent()
+    spent = Cost()
     initial = int(str(params["initial"]))
     for wave in range(int(str(params["forks"]))):
         chosen = select_forks(batch.trajectories, 1, initial=initial)
@@ -42,9 +43,7 @@ def with_forks(
     return batch, spent
 
 
-def _execute(
-    world: World, sampler: Sampler, batch: Batch, chosen: Forks, wave: int
-) -> tuple[Batch, Spent]:
+def _execute(world: World, sampler: Sampler, batch: Batch, chosen: Forks, wave: int) -> tuple[Batch, Cost]:
     trajectories, transcripts = batch.trajectories, batch.transcripts
     before, _ = states_of(world.env, trajectories)
     turns = trajectories.turn_offsets[chosen.parent] + chosen.branch
@@ -55,7 +54,7 @@ def _execute(
     episodes = sampler.play(starts, world.uniforms(len(starts), "forks", wave))
     tasks = trajectories.task[chosen.parent].tolist()
     grown = _append(batch, batch_of(episodes, tasks, world.bank), chosen.parent, chosen.branch)
-    return grown, Spent.of(starts, episodes)
+    return grown, played(sampler.model, starts, episodes)
 
 
 def _append(batch: Batch, forks: Batch, parents: IntArray, branches: IntArray) -> Batch:

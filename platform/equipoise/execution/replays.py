@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from equipoise.environments.protocol import State
 from equipoise.execution.batches import Batch, states_of
-from equipoise.execution.costs import Spent
+from equipoise.execution.costs import played
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler
+from equipoise_budget import Cost
 from equipoise_conditions.context import Replays
 from equipoise_conditions.credit import Reason
 
@@ -43,7 +44,7 @@ class _Restored:
 
 def replay_turns(
     world: World, sampler: Sampler, batch: Batch, params: Mapping[str, object]
-) -> tuple[Replays, Spent]:
+) -> tuple[Replays, Cost]:
     """Replay the turns of the first trajectories of each task.
 
     Args:
@@ -98,7 +99,7 @@ def _select(world: World, batch: Batch, allowance: int) -> list[_Restored]:
 
 def _alternatives(
     world: World, sampler: Sampler, restored: list[_Restored], wanted: int
-) -> tuple[list[list[int]], Spent]:
+) -> tuple[list[list[int]], Cost]:
     """The first distinct actions, other than the one taken, that the policy samples at each place."""
     starts = [place.start(None) for place in restored for _ in range(_ATTEMPTS)]
     episodes = sampler.play(starts, world.uniforms(len(starts), "replay", "alternatives"), stop_after=1)
@@ -107,13 +108,12 @@ def _alternatives(
         drawn = [e.actions[0] for e in episodes[index * _ATTEMPTS : (index + 1) * _ATTEMPTS]]
         distinct = list(dict.fromkeys(action for action in drawn if action != place.action))
         found.append(distinct[:wanted])
-    tokens = sum(len(e.tokens) - len(s.prefix) for s, e in zip(starts, episodes, strict=True))
-    return found, Spent(rollout_tokens=tokens, environment_resets=len(restored))
+    return found, played(sampler.model, starts, episodes)
 
 
 def _roll(
     world: World, sampler: Sampler, ready: list[tuple[_Restored, list[int]]], repeats: int
-) -> tuple[npt.NDArray[np.float64], Spent]:
+) -> tuple[npt.NDArray[np.float64], Cost]:
     """(turns, 1 + K, M) outcomes; common random numbers across the arms of a turn."""
     arms = 1 + len(ready[0][1])
     starts = [
@@ -127,4 +127,4 @@ def _roll(
     uniforms = shared[np.broadcast_to(rows, (len(ready), arms, repeats)).reshape(-1)]
     episodes = sampler.play(starts, uniforms)
     outcomes = np.array([float(e.won) for e in episodes]).reshape(len(ready), arms, repeats)
-    return outcomes, Spent.of(starts, episodes)
+    return outcomes, played(sampler.model, starts, episodes)

@@ -1,7 +1,6 @@
 """Credit of one condition in one block: measure what its rule declares to need, then assign."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,12 @@ import numpy.typing as npt
 from equipoise.environments.protocol import Environment, State
 from equipoise.errors import ExecutionError
 from equipoise.execution.batches import Batch, states_of
-from equipoise.execution.costs import Spent
 from equipoise.execution.forks import with_forks
 from equipoise.execution.hindsight import hindsight_scores
 from equipoise.execution.replays import replay_turns
 from equipoise.execution.world import World
 from equipoise.policies.rollout import Sampler
+from equipoise_budget import Cost
 from equipoise_conditions.context import Context, Need, Replays
 from equipoise_conditions.registry import rules
 from equipoise_conditions.rule import Rule
@@ -37,9 +36,7 @@ def holds_forks(suite: Suite, name: str) -> bool:
     return Need.FORKS in rule.needs
 
 
-def assign_credit(
-    world: World, name: str, folders: Mapping[str, Path], folder: Path
-) -> dict[str, object]:
+def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: Path) -> dict[str, object]:
     """Write `credit.npz` into the folder, and the extended batch where the rule forks.
 
     Args:
@@ -53,7 +50,7 @@ def assign_credit(
     sampler = world.sampler(
         world.model_from(folders["base"] / "base.safetensors"), world.suite.collection.temperature
     )
-    spent = Spent()
+    spent = Cost()
     if Need.FORKS in rule.needs:
         batch, spent = with_forks(world, sampler, batch, params)
         batch.save(folder)
@@ -72,18 +69,18 @@ def assign_credit(
             "digest": credit.digest(),
             "constant_within_trajectories": _constant(batch, credit.value),
         },
-        "cost": asdict(spent + measured),
+        "cost": (spent + measured).to_json(),
     }
 
 
 def _measure(
     world: World, sampler: Sampler, batch: Batch, rule: Rule, params: Mapping[str, object]
-) -> tuple[Context, Spent]:
+) -> tuple[Context, Cost]:
     generator = world.rng("rule", rule.name) if Need.GENERATOR in rule.needs else None
     hindsight: npt.NDArray[np.float64] | None = None
     replays: Replays | None = None
     truth: npt.NDArray[np.float64] | None = None
-    spent = Spent()
+    spent = Cost()
     if Need.HINDSIGHT in rule.needs:
         hindsight, spent = hindsight_scores(world, sampler, batch)
     if Need.REPLAYS in rule.needs:

@@ -17,7 +17,20 @@ class Player:
         stop_after: end after this many turns of its own, without stepping the environment for the last one.
     """
 
-    __slots__ = ("_bank", "_env", "_horizon", "_start", "_stop", "_tokens", "_words", "draws", "episode", "node", "pending", "state")
+    __slots__ = (
+        "_bank",
+        "_env",
+        "_horizon",
+        "_start",
+        "_stop",
+        "_tokens",
+        "_words",
+        "draws",
+        "episode",
+        "node",
+        "pending",
+        "state",
+    )
 
     def __init__(
         self,

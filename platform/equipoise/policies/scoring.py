@@ -19,14 +19,19 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def score(
-    model: "Qwen3ForCausalLM", transcripts: Transcripts, *, normalisation: str = "admissible", batch: int = 64
+    model: "Qwen3ForCausalLM",
+    transcripts: Transcripts,
+    *,
+    normalisation: str = "admissible",
+    temperature: float = 1.0,
+    batch: int = 64,
 ) -> FloatArray:
     """(K,) log-probability of every action token, each transcript read once.
 
     Args:
         model: in evaluation mode.
         transcripts: what was said and done.
-        normalisation: see `token_logprobs`.
+        normalisation: see `token_logprobs`. `temperature`: divides the logits.
         batch: transcripts a forward pass.
     """
     turns = np.split(np.arange(len(transcripts.trajectory)), _first_turns(transcripts))
@@ -34,7 +39,7 @@ def score(
     with torch.inference_mode():
         for begin in range(0, transcripts.n, batch):
             rows = collate_rows(transcripts, [list(row) for row in turns[begin : begin + batch] if len(row)])
-            logits = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False).logits
+            logits = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False).logits / temperature
             scores.append(token_logprobs(logits, rows, normalisation).double().numpy())
     return np.concatenate(scores)
 

@@ -1,46 +1,64 @@
-"""What a trainer really did, one entry an optimizer step, written by its hooks."""
+"""What a trainer really did, written by its hooks while it did it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from itertools import accumulate
+from dataclasses import dataclass, field
 
 from equipoise_budget.dose import kish
+from equipoise_budget.ledger import Ledger, StepRow
 
 __all__ = ["Counts"]
-
-_BY_ROW = ("examples", "weights")
 
 
 @dataclass
 class Counts:
-    """Lists of equal length, one entry an optimizer step.
+    """The book of one training run.
 
     Attributes:
-        slots: rows that were in the loss. `tokens`: action tokens that were in it.
-        forward_tokens: tokens that passed through the model, prompts included, padding not.
-        weight_abs, weight_sq: sums over the rows of abs(weight) and of its square.
-        loss: before the step. `grad_norm`: L2 norm before clipping. `learning_rate`: used by the step.
-        micro_batches: forward passes.
-        examples, weights: example id and weight of every row in the order presented, of all steps together.
+        ledger: one row an optimizer step.
+        examples, weights: example id and weight of every row that was in the loss, in the order presented.
+        lengths: tokens of every row that passed through the model, its prompt included.
+        tokens: action tokens that were in the loss. `micro_batches`: forward-backward passes.
     """
 
-    slots: list[int] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    forward_tokens: list[int] = field(default_factory=list)
-    weight_abs: list[float] = field(default_factory=list)
-    weight_sq: list[float] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
-    learning_rate: list[float] = field(default_factory=list)
-    micro_batches: list[int] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
     examples: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    tokens: int = 0
+    micro_batches: int = 0
+    _open: list[float] = field(default_factory=list)
+    _tokens: int = 0
+    _loss: float = 0.0
+    _norm: float = 0.0
 
-    def columns(self) -> Mapping[str, list[float]]:
-        """The per-step lists by name, and `ess`: Kish's effective sample size of each step's weights."""
-        names = [f.name for f in fields(self) if f.name not in _BY_ROW]
-        columns: dict[str, list[float]] = {name: list(getattr(self, name)) for name in names}
-        ends = list(accumulate(self.slots))
-        pairs = zip([0, *ends[:-1]], ends, strict=True) if ends else ()
-        columns["ess"] = [kish(self.weights[begin:end]) for begin, end in pairs]
-        return columns
+    def rows(
+        self, examples: list[int], weights: list[float], lengths: list[int], tokens: int, loss: float
+    ) -> None:
+        """Note the rows of one forward pass."""
+        self.examples += examples
+        self.weights += weights
+        self.lengths += lengths
+        self.tokens += tokens
+        self.micro_batches += 1
+        self._open += weights
+        self._tokens += tokens
+        self._loss += loss
+
+    def gradient(self, norm: float) -> None:
+        """Note the norm of the gradient before clipping; of several passes of a step the last one stands."""
+        self._norm = norm
+
+    def step(self, learning_rate: float) -> None:
+        """Close an optimizer step."""
+        weights = self._open
+        row = StepRow(
+            slots=len(weights),
+            tokens=self._tokens,
+            weight_abs=sum(abs(weight) for weight in weights),
+            weight_sq=sum(weight * weight for weight in weights),
+            ess=kish(weights),
+            grad_norm=self._norm,
+            learning_rate=learning_rate,
+            loss=self._loss,
+        )
+        self.ledger.record(row)
+        self._open, self._tokens, self._loss = [], 0, 0.0

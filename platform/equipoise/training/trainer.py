@@ -2,13 +2,18 @@
 
 The loss of a step is ``-(1 / batch) * sum_i weight_i * sum_t log p(token_it)``: policy gradient on recorded
 actions (REINFORCE, Williams 1992) with the denominator fixed by the number of slots, so that no rule can change
-its step size by leaving slots empty.
+its step size by leaving slots empty. With a clip c, ``w log p`` becomes PPO's ``min(w r, w clip(r, 1 - c, 1 + c))``
+with ``r`` the ratio to the collecting policy (Schulman et al., arXiv 1707.06347), whose gradient at ``r = 1`` is
+the same.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from datasets import Dataset
 from torch.utils.data import SequentialSampler
@@ -16,6 +21,7 @@ from trl import SFTConfig, SFTTrainer
 
 from equipoise.errors import ExecutionError
 from equipoise.policies.rows import Rows, collate_rows, token_logprobs
+from equipoise.policies.scoring import score
 from equipoise.policies.tokens import WordTokens
 from equipoise.policies.transcripts import Transcripts
 from equipoise.training.counts import Counts
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CreditTrainer", "DivergedError", "train_on_plan"]
 
+FloatArray = npt.NDArray[np.float64]
+
 _ROW_FIELDS = ("ids", "mask", "row", "position", "target", "allowed", "allowed_mask")
 
 
@@ -37,8 +45,8 @@ class DivergedError(Exception):
 class _Collator:
     """Turns slot numbers into padded rows with their weights."""
 
-    def __init__(self, transcripts: Transcripts, plan: Plan) -> None:
-        self._transcripts, self._plan = transcripts, plan
+    def __init__(self, transcripts: Transcripts, plan: Plan, old: FloatArray) -> None:
+        self._transcripts, self._plan, self._old = transcripts, plan, old
 
     def __call__(self, features: Sequence[dict[str, int]]) -> dict[str, torch.Tensor]:
         slots = [feature["slot"] for feature in features]
@@ -47,6 +55,8 @@ class _Collator:
         batch = {name: getattr(rows, name) for name in _ROW_FIELDS}
         batch["weight"] = torch.from_numpy(self._plan.weight[slots])
         batch["example"] = torch.from_numpy(turns)
+        offsets = self._transcripts.token_offsets
+        batch["old"] = torch.from_numpy(np.concatenate([self._old[offsets[t] : offsets[t + 1]] for t in turns]))
         return batch
 
 
@@ -73,12 +83,11 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
     ) -> None:
         self.counts = Counts()
         self._settings, self._plan = settings, plan
-        self._stepped = 0
         super().__init__(
             model=model,
             args=_arguments(plan, settings, folder),
             train_dataset=Dataset.from_dict({"slot": list(range(plan.slots))}),
-            data_collator=_Collator(transcripts, plan),
+            data_collator=_Collator(transcripts, plan, _reference(model, transcripts, settings)),
             processing_class=words.to_transformers(),
         )
 
@@ -89,13 +98,7 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         return optimizer
 
     def _count_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        self._stepped += 1
-        self.counts.learning_rate.append(float(optimizer.param_groups[0]["lr"]))
-
-    @property
-    def optimizer_steps(self) -> int:
-        """Steps the optimizer took."""
-        return self._stepped
+        self.counts.step(float(optimizer.param_groups[0]["lr"]))
 
     def _get_train_sampler(self, *_: object, **__: object) -> SequentialSampler:
         return SequentialSampler(range(self._plan.slots))
@@ -112,40 +115,50 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         outputs = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False)
         logits = outputs.logits / self._settings.temperature
         logprobs = token_logprobs(logits, rows, self._settings.normalisation)
-        weight = inputs["weight"].to(logprobs.dtype)
-        loss = -(weight[rows.row] * logprobs).sum() / self._plan.batch
+        weight = inputs["weight"].to(logprobs.dtype)[rows.row]
+        gain = _gain(logprobs, inputs["old"].to(logprobs.dtype), weight, self._settings.clip)
+        loss = -gain.sum() / self._plan.batch
         if not torch.isfinite(loss):
-            message = f"the loss became {loss.item()} at optimizer step {self._stepped + 1}"
+            message = f"the loss became {loss.item()} at optimizer step {len(self.counts.ledger) + 1}"
             raise DivergedError(message)
-        self._record(rows, inputs, float(loss.detach()))
+        self.counts.rows(
+            examples=inputs["example"].tolist(),
+            weights=inputs["weight"].tolist(),
+            lengths=rows.mask.sum(dim=1).tolist(),
+            tokens=len(rows.target),
+            loss=float(loss.detach()),
+        )
         return (loss, outputs) if return_outputs else loss
-
-    def _record(self, rows: Rows, inputs: dict[str, torch.Tensor], loss: float) -> None:
-        weight = inputs["weight"].double()
-        counts = self.counts
-        counts.slots.append(len(weight))
-        counts.tokens.append(len(rows.target))
-        counts.forward_tokens.append(int(rows.mask.sum()))
-        counts.weight_abs.append(float(weight.abs().sum()))
-        counts.weight_sq.append(float(weight.square().sum()))
-        counts.loss.append(loss)
-        counts.micro_batches.append(1)
-        counts.examples.extend(inputs["example"].tolist())
-        counts.weights.extend(weight.tolist())
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass, and the norm of its gradient before it is clipped."""
         loss: torch.Tensor = super().training_step(*args, **kwargs)
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients))
-        self.counts.grad_norm.append(norm)
-        if norm != norm or norm == float("inf"):
-            message = f"the gradient norm became {norm} at optimizer step {self._stepped + 1}"
+        self.counts.gradient(norm)
+        if not math.isfinite(norm):
+            message = f"the gradient norm became {norm} at optimizer step {len(self.counts.ledger) + 1}"
             raise DivergedError(message)
         return loss
 
     def log(self, *_: object, **__: object) -> None:
         """Nothing is logged from here: the counts are the record."""
+
+
+def _gain(
+    logprobs: torch.Tensor, old: torch.Tensor, weight: torch.Tensor, clip: float | None
+) -> torch.Tensor:
+    if clip is None:
+        return weight * logprobs
+    ratio = (logprobs - old).exp()
+    return torch.minimum(weight * ratio, weight * ratio.clamp(1 - clip, 1 + clip))
+
+
+def _reference(model: "Qwen3ForCausalLM", transcripts: Transcripts, settings: TrainingSettings) -> FloatArray:
+    """(K,) log-probabilities of the policy that collected, under the normalisation of the loss; zeros unclipped."""
+    if settings.clip is None:
+        return np.zeros(int(transcripts.token_offsets[-1]))
+    return score(model, transcripts, normalisation=settings.normalisation, temperature=settings.temperature)
 
 
 def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> SFTConfig:
@@ -188,11 +201,11 @@ def train_on_plan(
     plan: Plan,
     settings: TrainingSettings,
     folder: Path,
-) -> tuple[Counts, int]:
+) -> Counts:
     """Train a model in place on every slot of a plan.
 
     Returns:
-        The counts of the hooks, and the number of optimizer steps that were really taken.
+        What the hooks counted.
 
     Raises:
         DivergedError: if loss or gradient stop being finite.
@@ -201,10 +214,11 @@ def train_on_plan(
     trainer = CreditTrainer(model, words, transcripts, plan, settings, folder)
     trainer.train()
     model.eval()
-    if trainer.optimizer_steps != plan.steps:
+    taken = len(trainer.counts.ledger)
+    if taken != plan.steps:
         message = (
-            f"expected {plan.steps} optimizer steps of {plan.batch} slots, counted {trainer.optimizer_steps}; "
+            f"expected {plan.steps} optimizer steps of {plan.batch} slots, counted {taken}; "
             "the trainer ended early, so nothing of this run may be used"
         )
         raise ExecutionError(message)
-    return trainer.counts, trainer.optimizer_steps
+    return trainer.counts

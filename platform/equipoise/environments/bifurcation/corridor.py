@@ -134,16 +134,24 @@ class Corridor:
             state: where from.
             policy: probabilities over `state.admissible`; None is the uniform policy.
         """
-        if state.done:
+        return self._value(state, policy, {})
+
+    def _value(
+        self,
+        state: CorridorState,
+        policy: Callable[[CorridorState], Sequence[float]] | None,
+        known: dict[int, float],
+    ) -> float:
+        if state.done or not state.right:
             return float(state.won)
-        if not state.right:
-            return 0.0
-        chances = self._chances(state, policy)
-        return sum(
-            chance * self.value(self.step(state, command), policy)
-            for chance, command in zip(chances, state.admissible, strict=True)
-            if chance > 0
-        )
+        if state.key not in known:
+            chances = self._chances(state, policy)
+            known[state.key] = sum(
+                chance * self._value(self.step(state, command), policy, known)
+                for chance, command in zip(chances, state.admissible, strict=True)
+                if chance > 0
+            )
+        return known[state.key]
 
     def advantage(
         self,
@@ -176,14 +184,15 @@ def bifurcation(config: Mapping[str, object], seed: int) -> Corridor:
     """Build the corridor from a suite's environment settings.
 
     Args:
-        config: `tasks` {pool, held_out, demonstrations}, and `rooms`, `doors`, `pivotal`, `signs`.
+        config: `tasks` {pool, held_out, demonstrations}, `words`, and `rooms`, `doors`, `pivotal`, `signs`.
         seed: see `Corridor`.
 
     Raises:
         EnvironmentConfigError: listing every wrong key and value.
     """
     tasks = config.get("tasks", {})
-    flat = {key: value for key, value in config.items() if key != "tasks"}
+    words = config.get("words", "terse")
+    flat = {key: value for key, value in config.items() if key not in ("tasks", "words")}
     flat.update(tasks if isinstance(tasks, Mapping) else {"tasks": tasks})
     known = {field.name: field.default for field in fields(_Config)}
     faults = [_unknown(key, known) for key in flat if key not in known]
@@ -195,6 +204,8 @@ def bifurcation(config: Mapping[str, object], seed: int) -> Corridor:
     if not faults:
         made = _Config(**{key: value for key, value in flat.items() if isinstance(value, int)})
         faults = _impossible(made)
+        if words != "terse":
+            faults.append(f"words: expected 'terse', the only wording of the corridor, got {words!r}")
         if not faults:
             return Corridor(made, seed)
     raise EnvironmentConfigError("bifurcation", faults)
