@@ -135,9 +135,7 @@ def _judge_kind(
     for condition, figure in found.items():
         draft = drafts[condition]
         if condition not in tested:
-            said = verdicts.sentence(
-                f"{kind}({condition})", figure, _SILENT, Verdict.INCONCLUSIVE, None, question.smallest_effect
-            )
+            said = verdicts.untested(f"{kind}({condition})", figure)
             judged[condition] = replace(
                 draft, sentence=said, estimate=figure.estimate, se=figure.se, df=figure.df, ci=figure.ci
             )
@@ -150,9 +148,6 @@ def _judge_kind(
     return judged
 
 
-_SILENT = Adjusted(1.0, 1.0, 1.0, (0.0, 0.0))
-
-
 def _judged(
     draft: Contrast, figure: Estimate, outcome: Adjusted, size: int, question: Question, layout: Layout
 ) -> Contrast:
@@ -161,7 +156,13 @@ def _judged(
     if word is Verdict.INCONCLUSIVE:
         blocks = _blocks_to_settle(draft, figure, size, question, layout)
     said = verdicts.sentence(
-        f"{draft.kind}({draft.condition})", figure, outcome, word, blocks, question.smallest_effect
+        f"{draft.kind}({draft.condition})",
+        figure,
+        outcome,
+        word,
+        question.smallest_effect,
+        blocks=len(layout.blocks),
+        settling=blocks,
     )
     return replace(
         draft,

@@ -23,7 +23,14 @@ def verdict(figure: Estimate, adjusted: Adjusted, alpha: float, margin: float) -
 
 
 def sentence(
-    name: str, figure: Estimate, adjusted: Adjusted, word: Verdict, blocks: int | None, margin: float
+    name: str,
+    figure: Estimate,
+    adjusted: Adjusted,
+    word: Verdict,
+    margin: float,
+    *,
+    blocks: int,
+    settling: int | None = None,
 ) -> str:
     """The verdict in one sentence with its figures.
 
@@ -32,16 +39,22 @@ def sentence(
         figure: the primary figures.
         adjusted: what the family makes of them.
         word: the verdict.
-        blocks: blocks that would settle an inconclusive contrast; None where not known.
         margin: the smallest effect.
+        blocks: complete blocks of the suite.
+        settling: blocks that would detect the smallest effect; None where not known.
     """
-    if figure.p is None:
-        return f"{name} is {signed(figure.estimate)} in every block: nothing varies, so nothing can be tested"
     said = (
         f"{name} is {signed(figure.estimate)} {interval(figure.ci)}, adjusted {p_value(adjusted.p)}: {word}"
     )
     if word is Verdict.EQUIVALENT:
         return f"{said} (within ±{margin:g}, adjusted equivalence {p_value(adjusted.tost_p)})"
-    if word is Verdict.INCONCLUSIVE and blocks is not None:
-        return f"{said}; about {blocks} blocks would detect an effect of {margin:g}"
+    if word is Verdict.INCONCLUSIVE and settling is not None:
+        if settling <= blocks:
+            return f"{said}; its {blocks} blocks suffice to detect an effect of {margin:g}"
+        return f"{said}; about {settling} blocks would detect an effect of {margin:g}"
     return said
+
+
+def untested(name: str, figure: Estimate) -> str:
+    """What is said of a contrast that is the same in every block."""
+    return f"{name} is {signed(figure.estimate)} in every block: nothing varies, so nothing can be tested"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise_stats import Finding, Hypothesis, Question, RunScore, Verdict, analyse
+from equipoise_stats import Finding, Hypothesis, Question, RunScore, Verdict, analyse, planned_mde
 from equipoise_stats.families import Adjusted
 from equipoise_stats.figures import figures
 from equipoise_stats.naive import naive
-from equipoise_stats.verdicts import verdict
+from equipoise_stats.verdicts import sentence, verdict
 
 Runs = Callable[..., list[RunScore]]
 
@@ -139,6 +139,28 @@ def test_an_inconclusive_contrast_says_how_many_blocks_would_settle_it(make_runs
     assert found.blocks_to_settle is not None
     assert found.blocks_to_settle > 4
     assert f"about {found.blocks_to_settle} blocks" in found.sentence
+
+
+def test_the_blocks_that_settle_a_member_of_a_family_pay_for_the_family(make_runs: Runs) -> None:
+    names = ("base", "a", "b", "c")
+    runs = make_runs(names, 4, scorer({("a", "matched"): 0.03}, 0.05))
+    analysis = analyse(runs, (), Question("base", names), {})
+    found, stratum = analysis.contrast("a", "content"), analysis.stratum
+    assert stratum is not None
+    assert found.blocks_to_settle is not None
+    at, before = (
+        planned_mde(stratum.error_sd, blocks, 3, cells=12)
+        for blocks in (found.blocks_to_settle, found.blocks_to_settle - 1)
+    )
+    assert at <= 0.05 < before
+
+
+def test_an_inconclusive_contrast_of_a_large_enough_suite_asks_for_no_more_blocks() -> None:
+    # 0.03 against a standard error of 0.02: neither shown nor within the margin
+    adjusted = Adjusted(0.15, 0.2, 0.2, (-0.02, 0.08))
+    figure = figures(0.03, 0.02, 40, 0.05)
+    said = sentence("content(a)", figure, adjusted, Verdict.INCONCLUSIVE, 0.05, blocks=12, settling=11)
+    assert said.endswith("inconclusive; its 12 blocks suffice to detect an effect of 0.05")
 
 
 def test_the_naive_comparison_names_what_it_would_have_claimed(make_runs: Runs) -> None:
