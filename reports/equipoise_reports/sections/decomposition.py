@@ -114,6 +114,7 @@ def full(analysis: Analysis) -> Table:
     columns = (
         Column("Effect", numeric=False),
         Column("Condition", numeric=False),
+        Column("Verdict", numeric=False),
         Column("Estimate", "percentage points"),
         Column("SE", "standard error, percentage points"),
         Column("df"),
@@ -123,7 +124,6 @@ def full(analysis: Analysis) -> Table:
         Column("Interval", "for this contrast alone"),
         Column("Simultaneous", "for all contrasts of the family together"),
         Column("TOST p", "two one-sided tests against the smallest effect, adjusted within the family"),
-        Column("Verdict", numeric=False),
     )
     place = {name: position for position, name in enumerate(analysis.conditions)}
     ordered = sorted(analysis.contrasts, key=lambda item: (KINDS.index(item.kind), place[item.condition]))
@@ -138,22 +138,21 @@ def full(analysis: Analysis) -> Table:
         )
         before = item.kind
     caption = (
-        "Every contrast: estimates, standard errors and intervals in percentage points, level "
-        f"{analysis.alpha:g}, "
-        f"{analysis.multiplicity} within each family. A rule wins only on CONTENT; the other families are "
-        "secondary."
+        "Every contrast: estimates, standard errors and intervals in percentage points, "
+        f"level {analysis.alpha:g}, {analysis.multiplicity} within each family. "
+        "A rule wins only on CONTENT; the other families are secondary."
     )
     return Table("decomposition-full", caption, columns, tuple(rows), sortable=True)
 
 
 def _statistics(analysis: Analysis, item: Contrast) -> tuple[Cell, ...]:
-    name = tables.word(item.condition)
+    name = (tables.word(item.condition), verdicts.cell(analysis, item))
     if item.estimate is None or item.verdict in verdicts.WORDLESS:
         empty = Cell("", sort="")
-        return (name, *[empty] * 9, verdicts.cell(analysis, item))
+        return (*name, *[empty] * 9)
     df = item.df
     return (
-        name,
+        *name,
         tables.points(item.estimate),
         tables.number(None if item.se is None else 100 * item.se, 2),
         tables.number(df, 0 if df is not None and float(df).is_integer() else 1),
@@ -166,5 +165,4 @@ def _statistics(analysis: Analysis, item: Contrast) -> tuple[Cell, ...]:
             sort=item.ci_simultaneous[0] if item.ci_simultaneous else "",
         ),
         tables.p_value(item.tost_p_adjusted if item.tost_p_adjusted is not None else item.tost_p),
-        verdicts.cell(analysis, item),
     )

@@ -65,17 +65,13 @@ def _statement(left: dict[str, float], steps: dict[str, float], sparsest: str, d
             "Every rule leaves the same number of examples, so the native arms trained for the same number "
             "of steps."
         )
+    most, least = numbers.count(round(left[densest])), numbers.count(round(left[sparsest]))
     if not left[sparsest]:
-        return (
-            f"{sparsest} leaves no example at all; {densest} leaves {numbers.count(round(left[densest]))} a "
-            "block."
-        )
+        return f"{sparsest} leaves no example at all; {densest} leaves {most} a block."
+    ratio = numbers.decimal(left[densest] / left[sparsest], 1)
+    more, fewer = numbers.count(round(steps[densest])), numbers.count(round(steps[sparsest]))
     return (
-        f"Left to itself, {densest} trains on {numbers.decimal(left[densest] / left[sparsest], 1)} times the "
-        "examples of "
-        f"{sparsest} ({numbers.count(round(left[densest]))} against {numbers.count(round(left[sparsest]))} a "
-        "block; "
-        f"{numbers.count(round(steps[densest]))} against {numbers.count(round(steps[sparsest]))} optimizer "
-        "steps). "
+        f"Left to itself, {densest} trains on {ratio} times the examples of {sparsest} "
+        f"({most} against {least} a block; {more} against {fewer} optimizer steps). "
         "A native comparison credits the rule with that difference in training."
     )

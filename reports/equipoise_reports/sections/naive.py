@@ -76,7 +76,7 @@ def _sentence(analysis: Analysis) -> str:
         and item.verdict in (Verdict.SUPERIOR, Verdict.SUPERIOR_BY_MARGIN)
     ]
     here = f"of {numbers.listed(won)}" if won else "of no rule"
-    return f"{said} At an equal budget, and against its own shuffled twin, the credit content {here} helps."
+    return f"{said} At an equal budget and against shuffled twins, the credit content {here} helps."
 
 
 def _counted(names: tuple[str, ...], of: int) -> str:

@@ -45,13 +45,12 @@ def _planned(study: Study) -> str:
 def _attained(mde: Detectable) -> str:
     if mde.content is None or mde.sd is None:
         return mde.sentence
+    spread, content = numbers.decimal(100 * mde.sd, 1), numbers.decimal(100 * mde.content, 1)
     volume = f" and a VOLUME of {numbers.decimal(100 * mde.volume, 1)}" if mde.volume is not None else ""
     return (
-        f"As run, with {numbers.plural(mde.blocks, 'block')} and runs that spread by "
-        f"{numbers.decimal(100 * mde.sd, 1)} "
-        f"points within a block, a CONTENT of {numbers.decimal(100 * mde.content, 1)} points{volume} is "
-        "detected with "
-        f"{100 * mde.power:.0f}\u00a0% power among {numbers.plural(mde.family, 'rule')}."
+        f"As run, with {numbers.plural(mde.blocks, 'block')} and runs that spread by {spread} points within "
+        f"a block, a CONTENT of {content} points{volume} is detected with {100 * mde.power:.0f}\u00a0% power "
+        f"among {numbers.plural(mde.family, 'rule')}."
     )
 
 

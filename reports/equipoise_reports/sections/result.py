@@ -77,16 +77,16 @@ def _banners(study: Study, final: Analysis | None) -> tuple[tuple[str, str], ...
     banners = []
     if study.exploratory:
         says = (
-            "No registration precedes these runs. Read every number as a hint for a registered suite, not as "
-            "evidence."
+            "No registration precedes these runs. "
+            "Read every number as a hint for a registered suite, not as evidence."
         )
         banners.append(("EXPLORATORY", says))
     if study.interim:
         done, all_blocks = len(study.complete_blocks), len(study.design.blocks)
         says = (
             f"{done} of {numbers.plural(all_blocks, 'block')} complete, "
-            f"{numbers.plural(len(study.missing), 'run')} "
-            "missing. No verdict is given before every planned run has ended."
+            f"{numbers.plural(len(study.missing), 'run')} missing. "
+            "No verdict is given before every planned run has ended."
         )
         banners.append(("INTERIM", says))
     if final is not None and final.void:
@@ -103,8 +103,8 @@ def _claim(analysis: Analysis, item: HypothesisResult) -> Claim:
     joint = "simultaneous " if contrast.ci_simultaneous else ""
     figures = (
         f"{item.kind.upper()} of {item.condition}: {numbers.points(item.estimate)} points, "
-        f"{joint}{verdicts.level(analysis)} "
-        f"interval {numbers.interval(verdicts.bounds(contrast))}, adjusted {numbers.p_is(item.p_adjusted)}."
+        f"{joint}{verdicts.level(analysis)} interval "
+        f"{numbers.interval(verdicts.bounds(contrast))}, adjusted {numbers.p_is(item.p_adjusted)}."
     )
     return Claim(item.id, item.says, word, mark, figures, _meaning(analysis, item, contrast))
 

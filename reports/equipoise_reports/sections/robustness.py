@@ -105,14 +105,9 @@ def _swap(analysis: Analysis) -> str:
     if not tests:
         return ""
     floor = max(test.floor for test in tests)
-    said = (
-        f"The swap test assumes nothing about distributions; here it can reach {numbers.p_is(floor)} at the "
-        "least"
-    )
+    said = f"The swap test assumes no distribution; the least it can reach here is {numbers.p_is(floor)}"
     if floor > analysis.alpha:
-        return (
-            f"{said}, which is above the level of {analysis.alpha:g}: at this size it cannot reject anything."
-        )
+        return f"{said}, above the level of {analysis.alpha:g}: at this size it cannot reject anything."
     return f"{said}."
 
 

@@ -36,10 +36,9 @@ def _figure(study: Study) -> Drawing:
     names = [card.id for card in study.conditions if any(run.condition == card.id for run in study.runs)]
     base = mean([score.primary for score in study.base.values()]) if study.base else None
     caption = (
-        f"Success on the {study.design.primary} tasks in per cent, one column a block; a line ties the runs "
-        "of one "
-        "block, which share policy, tasks, trajectories and random streams. The dotted line is the untrained "
-        "policy."
+        f"Success on the {study.design.primary} tasks, one column a block; a line ties the runs of one "
+        "block, which share policy, tasks, trajectories and random streams. "
+        "The dotted line is the untrained policy."
     )
     return blocks.draw(points, names, base, caption)
 
