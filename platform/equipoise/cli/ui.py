@@ -37,7 +37,7 @@ def ui(*, home: Home = DEFAULT_HOME, port: Port = 5000, no_browser: NoBrowser = 
             links = list(_links(folder, address))
             for title, link in links:
                 say(f"{title}\n  {link}")
-            say(f"MLflow runs at {address}. Ctrl-C ends it.")
+            say(f"MLflow runs at {address} (Ctrl-C ends it)")
             if links and not no_browser:
                 webbrowser.open(links[0][1])
             _wait()

@@ -5,40 +5,16 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from equipoise.store import open_store
+
 if TYPE_CHECKING:
     from tests.platform.tracking.conftest import Project
-
-DYING = """
-import os, sys
-from pathlib import Path
-from equipoise.tracking.companion import make_writer
-
-where, when, count = sys.argv[2], sys.argv[3], int(sys.argv[4])
-writer, _ = make_writer(Path(sys.argv[1]))
-if where == "acknowledge":
-    from equipoise.tracking.source import StoreSource as kind
-else:
-    from equipoise.tracking.client import open_client
-    kind = type(open_client("sqlite://"))
-original = getattr(kind, where)
-calls = []
-
-def dying(self, *args, **kwargs):
-    calls.append(where)
-    if len(calls) == count and when == "before":
-        os._exit(9)
-    result = original(self, *args, **kwargs)
-    if len(calls) == count and when == "after":
-        os._exit(9)
-    return result
-
-setattr(kind, where, dying)
-writer.sync()
-"""
 
 POINTS = [
     ("create_experiment", "after", 1),
@@ -56,15 +32,12 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("where", "when", "count"), POINTS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("where", "when", "count"), POINTS, ids=str)
 def test_after_any_death_the_next_sync_leaves_every_run_once_and_ended(
     project: "Project", where: str, when: str, count: int
 ) -> None:
     keys = project.finish(10)
-    died = subprocess.run(
-        [sys.executable, "-c", DYING, str(project.home), where, when, str(count)], check=False
-    )
-    assert died.returncode == 9
+    assert _sync_and_die(project, where, when, count) == 9
     assert project.writer().sync().problems == []
     runs = project.runs()
     client = project.client()
@@ -78,6 +51,48 @@ def test_after_any_death_the_next_sync_leaves_every_run_once_and_ended(
         assert len(runs[key].inputs.dataset_inputs) == 1
 
 
+def _sync_and_die(project: "Project", where: str, when: str, count: int) -> int:
+    """Sync in a forked process that dies right before or after a call; return its exit code."""
+    from equipoise.tracking.client import open_client
+    from equipoise.tracking.source import StoreSource
+
+    project.store.close()
+    kind: Any = StoreSource if where == "acknowledge" else type(open_client("sqlite://"))
+    child = os.fork()
+    if child == 0:
+        # Whatever happens, the child must never return into the test run.
+        with _leaving(7):
+            project.store = open_store(project.home)
+            _die_at(kind, where, when, count)
+            project.writer().sync()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@contextmanager
+def _leaving(code: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os._exit(code)
+
+
+def _die_at(kind: Any, where: str, when: str, count: int) -> None:
+    """Make this process die right before or after the n-th call of a method."""
+    original = getattr(kind, where)
+    calls: list[str] = []
+
+    def dying(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(where)
+        if len(calls) == count and when == "before":
+            os._exit(9)
+        result = original(self, *args, **kwargs)
+        if len(calls) == count:
+            os._exit(9)
+        return result
+
+    setattr(kind, where, dying)
+
+
 def test_the_companion_shows_a_growing_store_and_ends_when_asked(project: "Project") -> None:
     from equipoise.tracking.companion import start_companion
 
@@ -89,7 +104,8 @@ def test_the_companion_shows_a_growing_store_and_ends_when_asked(project: "Proje
 
 
 def test_the_companion_ends_with_its_parent(project: "Project") -> None:
-    code = "import os, pathlib, sys; from equipoise.tracking.companion import start_companion; " + (
+    code = (
+        "import os, pathlib, sys; from equipoise.tracking.companion import start_companion; "
         "c = start_companion(pathlib.Path(sys.argv[1])); print(c.process.pid, flush=True); os._exit(9)"
     )
     parent = subprocess.run(
