@@ -1,8 +1,8 @@
 """No-op jobs a second through the store with several claiming processes on one SQLite file.
 
-`python benchmarks/scheduler_throughput.py [--jobs 800] [--workers 8]` prints JSON. Each worker claims a job and
-commits its result durably, as the scheduler does. `ratio` compares it with one worker on the same disk in the same
-run; `fork_seconds` is what a child costs beside the store: fork, folder, result file, and reaping.
+`python benchmarks/scheduler_throughput.py [--jobs 800] [--workers 8]` prints JSON. Each worker claims jobs
+and commits their results durably, like the scheduler. `ratio` compares them with one worker in the same run.
+`queue_seconds_per_job`: a no-op job through `run_queue`: claim, fork, result file, commit.
 """
 
 import argparse
@@ -29,7 +29,6 @@ def main() -> None:
         "--folder", type=Path, default=Path.cwd(), help="where the database is made and removed"
     )
     options = parser.parse_args()
-    # One process at a time first: its children would otherwise share the parent's open files.
     one = throughput(options.folder, options.jobs // 4, 1)
     many = throughput(options.folder, options.jobs, options.workers)
     answer = {
@@ -39,7 +38,7 @@ def main() -> None:
         "jobs_per_second_one_worker": round(one, 1),
         "ratio": round(many / one, 2),
         "fsync_ms": round(1000 * fsync_seconds(options.folder), 2),
-        "fork_seconds": round(fork_seconds(options.folder), 4),
+        "queue_seconds_per_job": round(queue_seconds(options.folder), 4),
         "cores": len(os.sched_getaffinity(0)),
     }
     print(json.dumps(answer, indent=2))
@@ -99,7 +98,7 @@ def no_op(_payload: dict[str, Any], _folder: Path, _inputs: Mapping[str, Path]) 
     return {"kind": "noop"}
 
 
-def fork_seconds(folder: Path, jobs: int = 60) -> float:
+def queue_seconds(folder: Path, jobs: int = 60) -> float:
     from equipoise.scheduler import run_queue
     from equipoise.store import JobSpec, open_store
 

@@ -4,6 +4,7 @@ import time
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from equipoise.cli.home import DEFAULT_HOME
 from equipoise.cli.options import Home, Json
@@ -32,7 +33,7 @@ def status(*, home: Home = DEFAULT_HOME, as_json: Json = False, watch: Watch = F
             return
         time.sleep(_WATCH_SECONDS)
         if not as_json:
-            typer.clear()
+            Console().clear()
 
 
 def _is_open(progress: Progress) -> bool:

@@ -57,8 +57,8 @@ class Database:
         """Bring a commit to the disk, after it has let go of the right to write.
 
         `synchronous=FULL` would do so while it holds it, and all writers would wait for each other's disk.
-        Syncing the write-ahead log afterwards is as safe (frames are appended in order, and a checkpoint syncs
-        by itself), and lets the syncs of several processes run side by side.
+        Syncing the write-ahead log afterwards is as safe (frames are appended in order, a checkpoint syncs by
+        itself), and lets the syncs of several processes run side by side.
         """
         try:
             descriptor = os.open(log, os.O_RDWR)

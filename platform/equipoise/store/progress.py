@@ -78,7 +78,7 @@ def progress(connection: Connection, suite: str, now: float) -> Progress:
     for kind, state, number in connection.execute(tally.order_by(func.min(Jobs.position), Jobs.kind)):
         counts[kind][state] = number
     blocks = _blocks(connection, suite)
-    seconds, number = finished(connection, suite)
+    seconds, ended = finished(connection, suite)
     return Progress(
         suite=suite,
         counts=dict(counts),
@@ -87,7 +87,7 @@ def progress(connection: Connection, suite: str, now: float) -> Progress:
         blocks_complete=sum(done == number for done, number in blocks),
         blocks=len(blocks),
         per_minute=_per_minute(connection, suite, now),
-        eta_seconds=_eta(counts, seconds, number),
+        eta_seconds=_eta(counts, seconds, ended),
     )
 
 

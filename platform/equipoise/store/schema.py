@@ -61,7 +61,7 @@ def check_file(path: Path) -> str | None:
     finally:
         connection.close()
     if verdict != "ok":
-        message = f"{path}: the file is damaged ({verdict}); restore a copy, or move it away and run the suite again"
+        message = f"{path}: the file is damaged ({verdict}); restore a copy, or move it away and run again"
         raise StoreError(message)
     return revision
 

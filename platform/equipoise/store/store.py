@@ -57,7 +57,7 @@ def open_store(home_or_url: str | Path, *, create: bool = True, max_attempts: in
 
 
 def inspect_store(home: str | Path) -> str | None:
-    """Check a project folder's database without changing it; give its schema's revision, None if there is none.
+    """Check a project folder's database without changing it; give its schema's revision, or None.
 
     Raises:
         StoreError: it is damaged, foreign, or newer than this program.
