@@ -39,7 +39,7 @@ _CODES: dict[str, ExitCode] = {
     "equipoise_stats.errors.StatsError": ExitCode.INCOMPLETE,
     "equipoise_reports.errors.ReportError": ExitCode.INCOMPLETE,
     "equipoise.environments.errors.EnvironmentConfigError": ExitCode.USAGE,
-    "equipoise.environments.errors.EnvironmentFault": ExitCode.USAGE,
+    "equipoise.environments.errors.EnvironmentFaultError": ExitCode.USAGE,
     "equipoise.errors.HomeError": ExitCode.TROUBLE,
     "equipoise.errors.StoreError": ExitCode.TROUBLE,
     "equipoise.errors.TrackingError": ExitCode.TROUBLE,

@@ -1,5 +1,6 @@
 """The `equipoise` command: finds the command that was asked for, and gives each failure its exit code."""
 
+import os
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -17,6 +18,10 @@ def main() -> None:
     Raises:
         SystemExit: Always, with one of the exit codes of `equipoise.cli.errors`.
     """
+    # Numeric libraries start their threads when they are loaded, and a process with threads cannot be forked
+    # safely; how many threads a run has is a setting of its suite.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     try:
         build()(prog_name="equipoise")
     except Exception as error:

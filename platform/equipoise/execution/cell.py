@@ -22,6 +22,8 @@ from equipoise_conditions.credit import Credit
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
+    from equipoise.training.trainer import Training
+
 __all__ = ["run_cell"]
 
 _KL_TURNS = 256
@@ -38,29 +40,26 @@ def run_cell(
         folders: `base`: of the base job, `batch`: of the job that holds the rule's batch, `signals`: of its credit.
         folder: where to write.
     """
-    from equipoise.training.trainer import DivergedError, train_on_plan
+    from equipoise.training.trainer import train_on_plan
 
     batch, credit = Batch.load(folders["batch"]), Credit.load(folders["signals"] / "credit.npz")
     plan = plan_of(world, cell, batch.trajectories, credit)
     plan.save(folder / "plan.npz")
     start, model = (world.model_from(folders["base"] / "base.safetensors") for _ in range(2))
     began = time.perf_counter()
-    end, counts = "ok", None
-    try:
-        counts = train_on_plan(model, world.words, batch.transcripts, plan, _settings(world), folder / "trl")
-    except DivergedError as error:
-        end = f"diverged: {error}"
+    training = train_on_plan(model, world.words, batch.transcripts, plan, _settings(world), folder / "trl")
     trained = time.perf_counter()
-    outcomes = evaluate(world, model if counts is not None else start)
+    outcomes = evaluate(world, model)
     judged = time.perf_counter()
     save_weights(model, folder / "policy.safetensors")
     return {
         "kind": "cell",
         "cell": dict(cell),
-        "end": end,
+        "end": "ok" if training.diverged is None else "diverged",
+        "message": training.diverged,
         "outcomes": outcomes,
         "planned": {**_planned(plan, batch).to_json(), "fill": plan.fill, "batch": plan.batch},
-        **_received(world, cell, counts, (start, model), plan, batch),
+        **_received(world, cell, training, (start, model), plan, batch),
         "credit": {
             "examples": len(credit.examples),
             "reasons": credit.counts_by_reason(),
@@ -87,17 +86,21 @@ def _planned(plan: Plan, batch: Batch) -> PlannedDose:
 def _received(
     world: World,
     cell: Mapping[str, object],
-    counts: Counts | None,
+    training: "Training",
     models: tuple["Qwen3ForCausalLM", "Qwen3ForCausalLM"],
     plan: Plan,
     batch: Batch,
 ) -> dict[str, object]:
     """The counted dose, step by step and in all, what it cost, and where it is not what was planned."""
-    if counts is None:
-        return {"dose": None, "steps": {}, "breaches": [], "cost": Cost().to_json()}
+    counts = training.counts
     dose = _dose(counts, *models, batch)
     budget = None if cell["arm"] == "native" else registered_budget(world)
-    found = breaches(_planned(plan, batch), dose, budget=budget, ledger=counts.ledger)
+    # A run that diverged is a result: it received less than planned because of what it did with it.
+    found = (
+        breaches(_planned(plan, batch), dose, budget=budget, ledger=counts.ledger)
+        if training.diverged is None
+        else ()
+    )
     cost = Cost(forward_tokens_train=sum(counts.lengths), flops=decoder_of(models[0]).train(counts.lengths))
     return {
         "dose": dose.to_json(),

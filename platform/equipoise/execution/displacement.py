@@ -30,7 +30,8 @@ def kl_from_start(
     """Mean over decisions of KL(start || end), in nats, over the admissible commands token by token.
 
     Args:
-        start: policy before training. `end`: after it.
+        start: policy before training.
+        end: policy after it.
         transcripts: collected with the start, so that the mean is over its own states.
         turns: which of their turns; forced tokens contribute nothing.
     """

@@ -47,10 +47,7 @@ class World:
     def env(self) -> Environment:
         """The environment; its tasks are the suite's, the same in every block."""
         chosen = self.suite.environment
-        tasks = {**chosen.tasks.model_dump(), "demonstrations": self.suite.policy.warm_start.demonstrations}
-        config: dict[str, object] = {"tasks": tasks, "words": chosen.words, **chosen.options}
-        if chosen.size:
-            config["size"] = dict(chosen.size)
+        config = chosen.settings(self.suite.policy.warm_start.demonstrations)
         return make_environment(chosen.name, config, derive_seed(self.suite.seed, "tasks"))
 
     @cached_property

@@ -12,7 +12,7 @@ __all__ = ["load_weights", "save_weights", "tiny_qwen3", "weights_digest"]
 
 
 def tiny_qwen3(vocabulary: int, *, hidden: int, layers: int, seed: int) -> "Qwen3ForCausalLM":
-    """A Qwen3 model with random weights of its own seed (Qwen3 technical report, arXiv 2505.09388, for the architecture).
+    """A Qwen3 model with random weights of its own seed (architecture: Qwen3 report, arXiv 2505.09388).
 
     Args:
         vocabulary: number of tokens.

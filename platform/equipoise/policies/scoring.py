@@ -31,7 +31,8 @@ def score(
     Args:
         model: in evaluation mode.
         transcripts: what was said and done.
-        normalisation: see `token_logprobs`. `temperature`: divides the logits.
+        normalisation: see `token_logprobs`.
+        temperature: divides the logits.
         batch: transcripts a forward pass.
     """
     turns = np.split(np.arange(len(transcripts.trajectory)), _first_turns(transcripts))

@@ -103,7 +103,8 @@ def clone(
     """Raise the likelihood of demonstrated actions until sampled success lies in the registered band.
 
     Args:
-        model: trained in place. `sampler`: the same model, to probe with.
+        model: trained in place.
+        sampler: the same model, to probe with.
         demonstrations: the expert's transcripts.
         settings: see `WarmStart`.
         probe: (starts, uniforms) of the probing episodes.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from equipoise.execution.signals import holds_forks
-from equipoise.store import JobSpec
+from equipoise.store.records import JobSpec
 from equipoise_preregistration import Suite, generator
 
 __all__ = ["Cell", "cells_of", "jobs_of"]

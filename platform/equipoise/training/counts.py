@@ -9,8 +9,21 @@ __all__ = ["Counts"]
 
 
 @dataclass
+class _Step:
+    """Rows of the optimizer step that is under way."""
+
+    examples: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    tokens: int = 0
+    passes: int = 0
+    loss: float = 0.0
+    norm: float = 0.0
+
+
+@dataclass
 class Counts:
-    """The book of one training run.
+    """The book of one training run; a step that is never taken leaves no trace in it.
 
     Attributes:
         ledger: one row an optimizer step.
@@ -25,40 +38,40 @@ class Counts:
     lengths: list[int] = field(default_factory=list)
     tokens: int = 0
     micro_batches: int = 0
-    _open: list[float] = field(default_factory=list)
-    _tokens: int = 0
-    _loss: float = 0.0
-    _norm: float = 0.0
+    _open: _Step = field(default_factory=_Step)
 
     def rows(
         self, examples: list[int], weights: list[float], lengths: list[int], tokens: int, loss: float
     ) -> None:
         """Note the rows of one forward pass."""
-        self.examples += examples
-        self.weights += weights
-        self.lengths += lengths
-        self.tokens += tokens
-        self.micro_batches += 1
-        self._open += weights
-        self._tokens += tokens
-        self._loss += loss
+        under_way = self._open
+        under_way.examples += examples
+        under_way.weights += weights
+        under_way.lengths += lengths
+        under_way.tokens += tokens
+        under_way.passes += 1
+        under_way.loss += loss
 
     def gradient(self, norm: float) -> None:
         """Note the norm of the gradient before clipping; of several passes of a step the last one stands."""
-        self._norm = norm
+        self._open.norm = norm
 
     def step(self, learning_rate: float) -> None:
         """Close an optimizer step."""
-        weights = self._open
+        taken, self._open = self._open, _Step()
+        self.examples += taken.examples
+        self.weights += taken.weights
+        self.lengths += taken.lengths
+        self.tokens += taken.tokens
+        self.micro_batches += taken.passes
         row = StepRow(
-            slots=len(weights),
-            tokens=self._tokens,
-            weight_abs=sum(abs(weight) for weight in weights),
-            weight_sq=sum(weight * weight for weight in weights),
-            ess=kish(weights),
-            grad_norm=self._norm,
+            slots=len(taken.weights),
+            tokens=taken.tokens,
+            weight_abs=sum(abs(weight) for weight in taken.weights),
+            weight_sq=sum(weight * weight for weight in taken.weights),
+            ess=kish(taken.weights),
+            grad_norm=taken.norm,
             learning_rate=learning_rate,
-            loss=self._loss,
+            loss=taken.loss,
         )
         self.ledger.record(row)
-        self._open, self._tokens, self._loss = [], 0, 0.0

@@ -9,6 +9,7 @@ the same.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +32,23 @@ from equipoise_budget.plan import Plan
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
-__all__ = ["CreditTrainer", "DivergedError", "train_on_plan"]
+__all__ = ["CreditTrainer", "Training", "train_on_plan"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _ROW_FIELDS = ("ids", "mask", "row", "position", "target", "allowed", "allowed_mask")
 
 
-class DivergedError(Exception):
+class _DivergedError(Exception):
     """The loss or the gradient stopped being finite: a result of the run, not a failure of the machine."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training run did: its counts, and why it ended before its plan, None if it did not."""
+
+    counts: Counts
+    diverged: str | None = None
 
 
 class _Collator:
@@ -56,7 +65,9 @@ class _Collator:
         batch["weight"] = torch.from_numpy(self._plan.weight[slots])
         batch["example"] = torch.from_numpy(turns)
         offsets = self._transcripts.token_offsets
-        batch["old"] = torch.from_numpy(np.concatenate([self._old[offsets[t] : offsets[t + 1]] for t in turns]))
+        batch["old"] = torch.from_numpy(
+            np.concatenate([self._old[offsets[t] : offsets[t + 1]] for t in turns])
+        )
         return batch
 
 
@@ -120,7 +131,7 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         loss = -gain.sum() / self._plan.batch
         if not torch.isfinite(loss):
             message = f"the loss became {loss.item()} at optimizer step {len(self.counts.ledger) + 1}"
-            raise DivergedError(message)
+            raise _DivergedError(message)
         self.counts.rows(
             examples=inputs["example"].tolist(),
             weights=inputs["weight"].tolist(),
@@ -138,7 +149,7 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         self.counts.gradient(norm)
         if not math.isfinite(norm):
             message = f"the gradient norm became {norm} at optimizer step {len(self.counts.ledger) + 1}"
-            raise DivergedError(message)
+            raise _DivergedError(message)
         return loss
 
     def log(self, *_: object, **__: object) -> None:
@@ -201,18 +212,22 @@ def train_on_plan(
     plan: Plan,
     settings: TrainingSettings,
     folder: Path,
-) -> Counts:
+) -> Training:
     """Train a model in place on every slot of a plan.
 
-    Returns:
-        What the hooks counted.
+    A loss or gradient that stops being finite ends the training before that step is taken: the model keeps the
+    weights of the last step that was sound.
 
     Raises:
-        DivergedError: if loss or gradient stop being finite.
-        ExecutionError: if the trainer stopped before the plan's end (it does so silently when data run out).
+        ExecutionError: if the trainer stopped before the plan's end for no reason (it does so silently when
+            data run out).
     """
     trainer = CreditTrainer(model, words, transcripts, plan, settings, folder)
-    trainer.train()
+    try:
+        trainer.train()
+    except _DivergedError as error:
+        model.eval()
+        return Training(trainer.counts, str(error))
     model.eval()
     taken = len(trainer.counts.ledger)
     if taken != plan.steps:
@@ -221,4 +236,4 @@ def train_on_plan(
             "the trainer ended early, so nothing of this run may be used"
         )
         raise ExecutionError(message)
-    return trainer.counts
+    return Training(trainer.counts)

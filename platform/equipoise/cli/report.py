@@ -1,0 +1,41 @@
+"""`equipoise report`: writes the report of a suite from the store."""
+
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.home import DEFAULT_HOME, open_home
+from equipoise.cli.options import Home, Json
+from equipoise.cli.output import say, show_json
+
+__all__ = ["report"]
+
+Wanted = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SUITE]", help="Name of a suite or first digits of its hash; by default the newest.", show_default=False
+    ),
+]
+
+
+def report(suite: Wanted = None, *, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
+    """Write the report of a suite; before its last run it is an interim one, without verdicts."""
+    from equipoise.store import open_store
+    from equipoise.suites.publishing import publish
+
+    folder = open_home(home)
+    published = publish(open_store(folder, create=False), folder, suite)
+    study = published.study
+    if as_json:
+        show_json(
+            {
+                "name": study.name,
+                "hash": study.registration.hash,
+                "report": str(published.page),
+                "interim": study.interim,
+                "missing": len(study.missing),
+            }
+        )
+        return
+    state = f"interim, {len(study.missing)} runs missing" if study.interim else "complete"
+    say(f"{study.name} @ {study.registration.hash8} ({state})\n  {published.page}")

@@ -1,0 +1,44 @@
+"""What a suite would run, and what it could see, worked out from its numbers alone."""
+
+from collections import Counter
+
+from equipoise.suites.jobs import cells_of, jobs_of
+from equipoise_preregistration import Suite
+from equipoise_stats import planned_mde
+
+__all__ = ["outline"]
+
+
+def outline(suite: Suite, sd: float) -> dict[str, object]:
+    """Numbers of the design.
+
+    Args:
+        suite: checked.
+        sd: assumed standard deviation of a run's success rate within its block.
+
+    Returns:
+        Counts by name, and the minimal detectable CONTENT at the registered level and 80 % power (None if the design
+        cannot estimate it).
+    """
+    cells = cells_of(suite)
+    kinds = Counter(job.kind for job in jobs_of(suite))
+    tasks, evaluation = suite.environment.tasks, suite.evaluation
+    judged = tasks.pool * evaluation.episodes_per_task + tasks.held_out * evaluation.held_out_episodes
+    family = [c for c in suite.conditions if not c.baseline and c.control is None]
+    content = suite.arms.matched and suite.arms.twins > 0 and suite.blocks > 1
+    return {
+        "cells": len(cells),
+        "jobs": sum(kinds.values()),
+        "jobs_by_kind": ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
+        "episodes_collected": suite.blocks * tasks.pool * suite.collection.rollouts_per_task,
+        "episodes_judged": (len(cells) + suite.blocks) * judged,
+        "slots_of_a_matched_run": suite.budget.examples,
+        "optimizer_steps_of_a_matched_run": suite.budget.optimizer_steps,
+        "content_family": len(family),
+        "minimal_detectable_content": (
+            round(planned_mde(sd, suite.blocks, max(1, len(family)), suite.analysis.alpha), 4)
+            if content
+            else None
+        ),
+        "assumed_sd": sd,
+    }

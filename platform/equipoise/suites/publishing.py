@@ -1,0 +1,80 @@
+"""Writing what came of a suite: the report, and the same numbers as files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from equipoise.store import Store
+from equipoise.suites.freezing import recorded
+from equipoise.suites.study import study_of
+from equipoise_reports import NothingToReport, Study, render
+
+__all__ = ["Published", "publish"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A report that was written.
+
+    Attributes:
+        study: what it shows.
+        folder: where it and its data lie.
+    """
+
+    study: Study
+    folder: Path
+
+    @property
+    def page(self) -> Path:
+        """The HTML file."""
+        return self.folder / "report.html"
+
+
+def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
+    """Write the report of a suite and its data into `reports/` of the project folder.
+
+    An incomplete suite gets an interim report, which names what is missing and gives no verdict.
+
+    Args:
+        store: of the project.
+        home: the project folder.
+        wanted: see `recorded`.
+
+    Raises:
+        NotRegisteredError: if the store knows no such suite.
+        ReportError: if none of its runs has ended.
+    """
+    from equipoise_reports.exports import (
+        analysis_json,
+        decomposition_latex,
+        decomposition_markdown,
+        runs_csv,
+    )
+
+    record, frozen = recorded(store, wanted)
+    results = store.results_by_key(record.hash)
+    if not any(result["kind"] == "cell" for result in results.values()):
+        message = (
+            f"expected runs of {record.name} to report on, found none that has ended; "
+            f"run it first: `equipoise run {record.name}`"
+        )
+        raise NothingToReport(message)
+    study = study_of(frozen.registration, frozen.raw, results, exploratory=frozen.exploratory)
+    folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"report.html": render, "runs.csv": runs_csv}
+    if not study.interim:
+        files |= {
+            "analysis.json": analysis_json,
+            "decomposition.md": decomposition_markdown,
+            "decomposition.tex": decomposition_latex,
+        }
+    for name, make in files.items():
+        _replace(folder / name, make(study))
+    return Published(study, folder)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
