@@ -36,7 +36,7 @@ def reinforce(
     trajectories: Trajectories,
     context: Context,  # noqa: ARG001 - every rule has this signature
     *,
-    baseline: str = "leave-one-out",
+    subtract: str = "leave-one-out",
     singleton: str = "zero",
 ) -> Credit:
     """Return A_i = R_i - b_i over the collected trajectories of a task.
@@ -47,16 +47,16 @@ def reinforce(
     Args:
         trajectories: the batch; forked trajectories are neither voters nor examples.
         context: not read.
-        baseline: "leave-one-out" mean of the siblings, "mean" of the group, or "none".
+        subtract: "leave-one-out" mean of the siblings, "mean" of the group, or "none".
         singleton: "zero", "raw" or "undefined" for a task with one trajectory; without a baseline a
             single trajectory needs no siblings and keeps its outcome.
     """
     use = trajectories.collected
     score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
     score[use], alone[use] = against_baseline(
-        trajectories.outcome[use], trajectories.task[use], baseline=baseline, singleton=singleton
+        trajectories.outcome[use], trajectories.task[use], baseline=subtract, singleton=singleton
     )
-    return broadcast(trajectories, score, alone & (baseline != "none"), singleton=singleton)
+    return broadcast(trajectories, score, alone & (subtract != "none"), singleton=singleton)
 
 
 REINFORCE = Rule(
@@ -65,7 +65,7 @@ REINFORCE = Rule(
     needs=frozenset(),
     parameters=(
         Parameter(
-            "baseline",
+            "subtract",
             "leave-one-out",
             ("leave-one-out", "mean", "none"),
             "what is subtracted: the mean of the siblings, the mean of the group, or nothing",

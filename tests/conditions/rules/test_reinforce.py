@@ -18,7 +18,7 @@ RULE = RULES["reinforce"]
     ],
 )
 def test_a_group_of_four_by_hand(batch: Any, baseline: str, expected: list[float]) -> None:
-    credit = RULE.apply(batch(outcome=[1, 0, 0, 1], lengths=[1, 1, 1, 1]), Context(), {"baseline": baseline})
+    credit = RULE.apply(batch(outcome=[1, 0, 0, 1], lengths=[1, 1, 1, 1]), Context(), {"subtract": baseline})
     np.testing.assert_allclose(credit.value, expected, atol=5e-5)
 
 
