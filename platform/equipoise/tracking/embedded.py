@@ -3,10 +3,7 @@
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,9 +12,7 @@ from equipoise.tracking.client import set_quiet
 from equipoise.tracking.locks import locked
 
 __all__ = [
-    "Preparation",
     "artifact_root",
-    "begin_preparing",
     "database_uri",
     "is_embedded",
     "prepare",
@@ -75,44 +70,6 @@ def prepare(home: Path) -> str:
         if not _is_ready(home):
             _migrate(home, uri)
     return uri
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """A tracking database being made ready by another process; the caller need not import MLflow at all."""
-
-    home: Path
-    process: "subprocess.Popen[bytes] | None"
-
-    def wait(self, patience: float = 120.0) -> str:
-        """Return the URI of the database once it is ready.
-
-        Raises:
-            TrackingError: If it cannot be made ready in time.
-        """
-        if self.process is not None:
-            try:
-                _, errors = self.process.communicate(timeout=patience)
-            except subprocess.TimeoutExpired as error:
-                self.process.kill()
-                self.process.communicate()
-                message = f"the tracking database in {self.home} was not ready within {patience:.0f} s"
-                raise TrackingError(message) from error
-            if self.process.returncode:
-                lines = errors.decode(errors="replace").strip().splitlines() or ["no message"]
-                message = f"the tracking database in {self.home} cannot be made: {lines[-1]}"
-                raise TrackingError(message)
-        return database_uri(self.home)
-
-
-def begin_preparing(home: Path) -> Preparation:
-    """Start to make the embedded store ready in a process of its own; the first time takes seconds."""
-    if _is_ready(home):
-        return Preparation(home, None)
-    database_uri(home)
-    code = f"import pathlib, sys; from {__name__} import prepare; prepare(pathlib.Path(sys.argv[1]))"
-    command = [sys.executable, "-c", code, str(home.resolve())]
-    return Preparation(home, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
 
 
 def _is_ready(home: Path) -> bool:

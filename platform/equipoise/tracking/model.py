@@ -210,7 +210,7 @@ def _evaluation(result: Mapping[str, object]) -> Evaluation:
         episodes = sum(int(cast("int", row["episodes"])) for row in mine)
         if episodes:
             successes = sum(int(cast("int", row["successes"])) for row in mine)
-            metrics |= {f"eval/{split}": successes / episodes, f"eval/{split}_episodes": float(episodes)}
+            metrics |= {f"eval/{split}": successes / episodes, f"sys/episodes_{split}": float(episodes)}
     columns = ("split", "task", "successes", "episodes")
     return Evaluation(metrics, {"tables/outcomes.json": {c: [row[c] for row in rows] for c in columns}})
 

@@ -30,20 +30,15 @@ def suite_note(facts: SuiteFacts, ended: int, total: int) -> str:
 def verdicts_note(analysis: Mapping[str, object]) -> str:
     """Return the verdict of every hypothesis, from an analysis as JSON.
 
-    An entry of `hypotheses` needs `id` and `verdict`; `says` and `sentence` are shown if they are there.
+    Of an entry of `hypotheses` its `id`, `verdict` and `sentence` are shown.
     """
     rows = cast("Sequence[Mapping[str, object]]", analysis.get("hypotheses") or ())
     if not rows:
         return ""
-    head = ["| hypothesis | verdict | |", "|---|---|---|"]
     return "\n".join(
-        head
-        + [
-            f"| {row['id']} {_cell(row, 'says')} | **{row['verdict']}** | {_cell(row, 'sentence')} |"
-            for row in rows
-        ]
+        f"- **{_said(row, 'id')}: {_said(row, 'verdict')}** {_said(row, 'sentence')}" for row in rows
     )
 
 
-def _cell(row: Mapping[str, object], name: str) -> str:
-    return " ".join(str(row.get(name) or "").replace("|", "\\|").split())
+def _said(row: Mapping[str, object], name: str) -> str:
+    return " ".join(str(row.get(name) or "").split())

@@ -23,7 +23,9 @@ _COLUMNS = (
     "metrics.`budget/ess`",
     "tags.`equipoise.breach`",
 )
-_FIRST = ("eval/pool", "eval/held_out", "train/loss", "train/grad_norm", "budget/ess", "budget/slots")
+_WIDTHS = {"metrics.`budget/optimizer_steps`": 180, "params.`condition`": 110, "params.`block`": 60}
+# Sections of charts, by the prefix of their metrics, and whether they are unfolded at first.
+_SECTIONS = (("eval", True), ("train", True), ("budget", False), ("sys", False))
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,24 @@ def shared_views() -> Mapping[str, str]:
         "runsHiddenMode": "SHOW_ALL",
         "orderByKey": "attributes.start_time",
         "orderByAsc": True,
+        "columnOrder": list(_COLUMNS),
+        "columnWidths": _WIDTHS,
+        "isAccordionReordered": True,
+        "compareRunSections": [
+            {"uuid": name, "name": name, "display": unfolded, "isReordered": False, "isGenerated": True}
+            for name, unfolded in _SECTIONS
+        ],
+        "compareRunCharts": [
+            {
+                "uuid": metric,
+                "type": "BAR",
+                "metricKey": metric,
+                "metricSectionId": "eval",
+                "isGenerated": True,
+                "deleted": False,
+            }
+            for metric in ("eval/held_out", "eval/pool")
+        ],
     }
     keys = [{"mode": "param", "groupByData": name} for name in ("condition", "arm")]
     charts = {**table, "groupBy": {"aggregateFunction": "average", "groupByKeys": keys}}

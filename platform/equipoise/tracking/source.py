@@ -80,7 +80,7 @@ def suite_facts(record: SuiteRecord, jobs: Iterable[JobRecord], home: Path) -> S
         bases={block: frozenset(keys) for block, keys in sorted(runs["base"].items())},
         registered_at=int(datetime.fromisoformat(record.registered_at).timestamp() * 1000),
         files=files,
-        note=verdicts_note(analysis),
+        note="\n\n".join(filter(None, (_marked(record.spec), verdicts_note(analysis)))),
     )
 
 
@@ -109,6 +109,10 @@ def _specification(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else spec
 
 
+def _marked(spec: Mapping[str, Any]) -> str:
+    return "**Exploratory:** nothing was registered before these runs." if spec.get("exploratory") else ""
+
+
 def _hypothesis(claim: Mapping[str, Any]) -> tuple[str, str]:
     formal = f"`{claim['contrast']}` {claim.get('direction', 'greater')}"
     said = claim.get("says")
@@ -123,32 +127,35 @@ def _files(
     record: SuiteRecord, spec: Mapping[str, Any], home: Path, hash8: str
 ) -> tuple[Mapping[str, Any], dict[str, Path | bytes]]:
     """Return the analysis, if there is one yet, and what the `suite` run carries."""
-    written = home / "registered" / f"{hash8}.yaml"
-    files: dict[str, Path | bytes] = {"suite.yaml": written if written.is_file() else _as_yaml(spec)}
-    registration = _registration(home / "registrations.jsonl", record.hash)
-    if registration is not None:
-        files["registration.json"] = json.dumps(registration, indent=2, ensure_ascii=False).encode()
+    raw = record.spec.get("raw")
+    files: dict[str, Path | bytes] = {
+        "suite.yaml": raw.encode() if isinstance(raw, str) else _as_yaml(spec),
+        "registration.json": json.dumps(_registration(home, record), indent=2, ensure_ascii=False).encode(),
+    }
     analysis: Mapping[str, Any] = {}
     for folder in sorted((home / "reports").glob(f"*{hash8}*")):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
             if path.name == "analysis.json":
                 analysis = json.loads(path.read_text(encoding="utf-8"))
                 files["analysis.json"] = path
-            elif path.is_file():
+            elif path.is_file() and not path.name.startswith("."):
                 within = path.relative_to(folder) if folder.is_dir() else Path(f"report{path.suffix}")
                 files[f"report/{within.as_posix()}"] = path
     return analysis, files
 
 
-def _registration(chain: Path, suite: str) -> Mapping[str, Any] | None:
-    """Return the chain's line of a suite; a chain that is damaged is for `verify` to judge, not for us."""
-    if not chain.is_file():
-        return None
-    for line in chain.read_text(encoding="utf-8").splitlines():
-        if suite in line:
+def _registration(home: Path, record: SuiteRecord) -> Mapping[str, Any]:
+    """Return the chain's line of a suite, or what the store knows where there is none (exploratory suites).
+
+    A chain that is damaged is for `verify` to judge, not for us.
+    """
+    chain = home / "registrations.jsonl"
+    lines = chain.read_text(encoding="utf-8").splitlines() if chain.is_file() else []
+    for line in lines:
+        if record.hash in line:
             found: Mapping[str, Any] = json.loads(line)
             return found
-    return None
+    return {name: value for name, value in record.spec.items() if name != "raw"}
 
 
 def _as_yaml(spec: Mapping[str, Any]) -> bytes:

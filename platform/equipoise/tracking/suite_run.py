@@ -47,7 +47,8 @@ def ensure_experiment(client: "MlflowClient", facts: SuiteFacts, artifacts: str 
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-            found = client.get_experiment_by_name(facts.experiment)
+            # Somebody else was faster; what they made is found by its name.
+            return ensure_experiment(client, facts, artifacts)
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return str(found.experiment_id)

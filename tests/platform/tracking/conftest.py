@@ -1,5 +1,6 @@
 """A small finished suite in a real store, a real tracking database and a real server."""
 
+import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -37,9 +38,17 @@ SPEC: dict[str, Any] = {
     "hypotheses": [{"id": "H1", "says": "gigpo's credit content helps", "contrast": "content(gigpo)"}],
 }
 
+# As a frozen suite lies in the store: canonical JSON beside the text that was registered.
+FROZEN: dict[str, Any] = {
+    "hash": SUITE,
+    "name": SPEC["name"],
+    "suite": json.dumps(SPEC),
+    "raw": "# why we ask\nname: seven-rules-household\n",
+    "exploratory": False,
+}
 REPORT = """<!doctype html><html><body><h1>The report of the suite</h1>
-<svg width="300" height="80"><rect width="200" height="60" fill="teal"/></svg><p id="said"></p>
-<script>document.getElementById("said").textContent = "scripts" + " run";</script></body></html>"""
+<svg width="400" height="200"><rect id="bar" width="300" height="150" fill="silver"/></svg>
+<script>document.getElementById("bar").setAttribute("fill", "teal");</script></body></html>"""
 ANALYSIS = """{"hypotheses": [{"id": "H1", "says": "gigpo's credit content helps", "verdict": "INCONCLUSIVE",
 "sentence": "content(gigpo) = 0.01, CI -0.05 to 0.07"}]}"""
 
@@ -177,7 +186,7 @@ def project(template: Path, tmp_path: Path) -> Iterator[Project]:
 def new_project(template: Path, home: Path) -> Iterator[Project]:
     shutil.copytree(template, home)
     project = open_project(home, database_uri(home))
-    project.store.add_suite(SUITE, SPEC["name"], SPEC, "2026-09-21T14:00:00+00:00")
+    project.store.add_suite(SUITE, SPEC["name"], FROZEN, "2026-09-21T14:00:00+00:00")
     jobs = []
     for block in range(2):
         jobs.append(JobSpec(f"b{block}/base", "base", {"block": block}, order=100 * block))

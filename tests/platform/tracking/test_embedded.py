@@ -12,7 +12,6 @@ from equipoise.errors import TrackingError
 from equipoise.tracking.client import open_client
 from equipoise.tracking.embedded import (
     artifact_root,
-    begin_preparing,
     database_uri,
     is_embedded,
     prepare,
@@ -57,18 +56,6 @@ def test_a_database_that_is_none_is_named_with_a_way_out(tmp_path: Path) -> None
     (tmp_path / "mlflow.db").write_bytes(b"this is no database " * 100)
     with pytest.raises(TrackingError, match=r"mlflow\.db cannot be made: .*Move it away"):
         prepare(tmp_path)
-
-
-def test_preparing_in_the_background_reports_what_went_wrong(tmp_path: Path) -> None:
-    (tmp_path / "mlflow.db").write_bytes(b"this is no database " * 100)
-    with pytest.raises(TrackingError, match="Move it away"):
-        begin_preparing(tmp_path).wait()
-
-
-def test_preparing_in_the_background_of_a_ready_folder_is_done_at_once(template: Path) -> None:
-    preparation = begin_preparing(template)
-    assert preparation.process is None
-    assert preparation.wait() == database_uri(template)
 
 
 @pytest.mark.parametrize("sign", "?#%")

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ import pytest
 
 from equipoise.errors import TrackingError
 from equipoise.tracking.server import HOST, free_port, serve
+from equipoise.tracking.source import StoreSource
+from equipoise.tracking.writer import Writer
 
 if TYPE_CHECKING:
     from tests.platform.tracking.conftest import Project, Served
@@ -58,21 +61,22 @@ def test_ui_prints_the_links_and_ends_with_its_server(project: "Project") -> Non
         "0",
     ]
     environment = {**os.environ, "EQUIPOISE_HOME": str(project.home)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line.strip())
-        if "Ctrl-C ends it" in line:
-            break
-    address = next(word for word in lines[-1].split() if word.startswith("http"))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stdout is not None
+        try:
+            lines: list[str] = []
+            while not lines or "Ctrl-C ends it" not in lines[-1]:
+                lines.append(process.stdout.readline().strip())
+                assert process.poll() is None, lines
+            address = lines[-1].split()[3]
+            with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:
+                assert answer.status == 200
+        finally:
+            process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(timeout=60) == 0
     assert lines[0] == "MLflow is up to date: 10 runs written, 0 already there."
     assert any("viewStateShareKey=equipoise" in line for line in lines)
-    with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:
-        assert answer.status == 200
-    process.send_signal(signal.SIGINT)
-    rest = process.stdout.read()
-    assert process.wait(timeout=30) == 0
     assert "MLflow has ended." in rest
     with socket.socket() as probe:
         assert probe.connect_ex((HOST, int(address.rpartition(":")[2]))) != 0
@@ -94,3 +98,27 @@ def test_sync_reports_a_dead_server_with_its_exit_code(project: "Project") -> No
     alive = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=False)
     assert alive.returncode == 0
     assert json.loads(alive.stdout)["written"] == 2
+
+
+def test_a_server_that_dies_midway_leaves_the_rest_to_the_next_sync(project: "Project") -> None:
+    keys = project.finish(10)
+    running = ExitStack()
+    address = running.enter_context(serve(project.home, free_port(0)))
+    shown: list[str] = []
+
+    def end_server_after_three(key: str) -> None:
+        shown.append(key)
+        if len(shown) == 3:
+            running.close()
+
+    source = StoreSource(project.store, project.home)
+    lock = project.home / "mlflow.lock"
+    with running:
+        summary = Writer(source, address, lock=lock, on_written=end_server_after_three).sync()
+    assert (summary.written, summary.acknowledged, summary.pending) == (3, 0, True)
+    assert f"the tracking server at {address} failed" in summary.sentence
+    assert len(project.store.outbox_pending()) == 10
+    again = project.writer().sync()
+    assert (again.unchanged, again.pending, again.problems) == (3, False, [])
+    assert sorted(project.runs()) == sorted([*keys, "suite"])
+    assert {run.info.status for run in project.runs().values()} == {"FINISHED"}

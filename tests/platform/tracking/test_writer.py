@@ -203,7 +203,7 @@ def test_the_suite_run_carries_the_registered_text_and_tells_the_progress(projec
     client = project.client()
     assert "2 of 18 cells have ended" in run.data.tags["mlflow.note.content"]
     text = Path(client.download_artifacts(run.info.run_id, "suite.yaml")).read_text(encoding="utf-8")
-    assert text.startswith("name: seven-rules-household\n")
+    assert text == "# why we ask\nname: seven-rules-household\n"
     table = json.loads(Path(client.download_artifacts(run.info.run_id, "tables/jobs.json")).read_text())
     assert [row[0] for row in table["data"]] == sorted(["b0/base", *project.cells(0)[:2]])
 
