@@ -33,6 +33,8 @@ def prepare(execute: Execute | str, preload: Callable[[], None] | None, settings
     limit_threads(settings.threads)
     if settings.isolation == "subprocess":
         return Way("subprocess", name=name_of(execute))
+    # Asked whether there is a GPU, torch must not start CUDA: no child could use it then.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     if preload is not None:
         preload()
     function = load(execute) if isinstance(execute, str) else execute

@@ -104,8 +104,7 @@ class _Queue:
         self._way = prepare(execute, preload, self._settings)
         if self._way.note:
             self._note(self._way.note)
-        for key in self._store.reclaim():
-            self._note(f"job {key} was left behind by a worker that has ended: queued again")
+        self._reclaim()
         if self._settings.retry:
             self._store.retry(self._suite)
 
@@ -132,6 +131,8 @@ class _Queue:
         others_run = full or self._store.progress(self._suite).by_state.get("running", 0) > len(self._running)
         self._fill()
         self._tell()
+        if others_run and not self._running:
+            self._reclaim()
         return not self._running and not others_run
 
     def _wait(self, signals: Signals) -> None:
@@ -204,6 +205,12 @@ class _Queue:
             except StaleLease as stale:
                 self._note(str(stale))
                 self._kill(child)
+        self._reclaim()
+
+    def _reclaim(self) -> None:
+        """Take back the jobs of workers that have ended or fallen silent."""
+        for key in self._store.reclaim():
+            self._note(f"job {key} was left behind by a worker that has ended: queued again")
         for key in self._store.expire():
             self._note(f"job {key}: its worker gave no sign of life: queued again")
 

@@ -90,7 +90,10 @@ def wait_any(pidfds: Sequence[int | None], wake: int | None, seconds: float, pol
     """Sleep until a child ends, a signal comes, or the time is over."""
     watched = [descriptor for descriptor in (*pidfds, wake) if descriptor is not None]
     blind = any(descriptor is None for descriptor in pidfds)
-    select.select(watched, [], [], max(0.0, min(seconds, poll) if blind else seconds))
+    poller = select.poll()
+    for descriptor in watched:
+        poller.register(descriptor, select.POLLIN)
+    poller.poll(1000 * max(0.0, min(seconds, poll) if blind else seconds))
 
 
 def reap(pid: int) -> tuple[int, int] | None:

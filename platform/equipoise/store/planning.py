@@ -1,6 +1,8 @@
 """Suites and their jobs enter the store; entering them again changes nothing."""
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -21,7 +23,7 @@ def add_suite(
         values = {
             "hash": suite,
             "name": name,
-            "spec": spec,
+            "spec": _as_json(f"suite {name}", spec),
             "registered_at": registered_at,
             "created_at": now,
         }
@@ -95,15 +97,25 @@ def _row(suite: str, spec: JobSpec) -> dict[str, Any]:
         "kind": spec.kind,
         "block": spec.block,
         "position": spec.order,
-        "payload": dict(spec.payload),
+        "payload": _as_json(spec.key, spec.payload),
         "state": "queued",
         "tries": 0,
     }
 
 
+def _as_json(what: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The value as it will be read again: tuples become lists, keys strings."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        message = f"{what}: expected what JSON can hold: {error}"
+        raise StoreError(message) from error
+    return plain
+
+
 def _require_sound(specs: Sequence[JobSpec], known: dict[str, tuple[str, dict[str, Any]]]) -> None:
     keys = [spec.key for spec in specs]
-    faults = [f"job {key} is stated twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
+    faults = [f"job {key} is stated twice" for key, times in sorted(Counter(keys).items()) if times > 1]
     every = known.keys() | set(keys)
     faults += [
         f"job {spec.key} needs {need}, which is not a job of the suite"
@@ -114,7 +126,7 @@ def _require_sound(specs: Sequence[JobSpec], known: dict[str, tuple[str, dict[st
     faults += [
         f"job {spec.key} is known with other contents: a registered suite does not change"
         for spec in specs
-        if spec.key in known and known[spec.key] != (spec.kind, dict(spec.payload))
+        if spec.key in known and known[spec.key] != (spec.kind, _as_json(spec.key, spec.payload))
     ]
     folders = {key.rsplit("/", depth)[0] for key in every for depth in range(1, key.count("/") + 1)}
     faults += [f"job {key} is also the folder of other jobs" for key in sorted(every & folders)]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -12,16 +13,34 @@ from equipoise.store.models import Artifacts, Jobs, Outcomes
 from equipoise.store.records import Artifact, Lease, Usage
 from equipoise.store.statements import ADD_MESSAGE, FINISH
 
-__all__ = ["RESULT_FILE", "finish", "reopen", "tell"]
+__all__ = ["RESULT_FILE", "Checked", "check", "finish", "reopen", "tell"]
 
 # The file of the result itself: its timings differ when a job is run again, all other files must not.
 RESULT_FILE = "result.json"
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A result that can be stored, and the rows of its outcomes."""
+
+    result: dict[str, Any]
+    outcomes: list[dict[str, Any]]
+
+
+def check(lease: Lease, result: dict[str, Any]) -> Checked:
+    """Look through a result before the database is asked to wait for it.
+
+    Raises:
+        BadResult: the outcomes are not counts, or the result holds values that JSON does not know.
+    """
+    _require_finite(lease, result)
+    return Checked(result, _outcomes(lease, result))
+
+
 def finish(
     connection: Connection,
     lease: Lease,
-    result: dict[str, Any],
+    checked: Checked,
     artifacts: Mapping[str, Artifact],
     usage: Usage,
     now: float,
@@ -30,15 +49,12 @@ def finish(
 
     Raises:
         StaleLease: the job went to another attempt.
-        BadResult: the outcomes are not counts, or the result holds values that JSON does not know.
         NotReproduced: the job had been finished before and its files came out different.
     """
-    outcomes = _outcomes(lease, result)
-    _require_finite(lease, result)
     first = not require_current(connection, lease)
     if first:
-        _insert(connection, lease, outcomes, artifacts)
-        connection.execute(FINISH, {"b_job": lease.job_id, "b_result": result})
+        _insert(connection, lease, checked.outcomes, artifacts)
+        connection.execute(FINISH, {"b_job": lease.job_id, "b_result": checked.result})
     else:
         _confirm(connection, lease, artifacts)
         connection.execute(

@@ -1,8 +1,8 @@
 """The statements that every job passes through, built once: building them costs more than running them."""
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BindParameter, Select, bindparam, exists, func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, exists, func, insert, select, update
 from sqlalchemy.orm import aliased
 from sqlalchemy.sql.dml import Update
 
@@ -28,7 +28,7 @@ _now: BindParameter[float] = bindparam("b_now")
 _expires: BindParameter[float] = bindparam("b_expires")
 
 
-def _next() -> Select[tuple[int, str, str, str, dict[str, object], int]]:
+def _next() -> Any:
     needed = aliased(Jobs)
     unmet = exists(
         select(Dependencies.job)

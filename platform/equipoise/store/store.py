@@ -137,8 +137,9 @@ class Store:
             BadResult: the result cannot be stored as it is.
             NotReproduced: the job, run again for a damaged file, gave other bytes.
         """
+        checked = results.check(lease, result)
         with self._database.write(durable=True) as connection:
-            results.finish(connection, lease, result, artifacts or {}, usage or Usage(), _clock(now))
+            results.finish(connection, lease, checked, artifacts or {}, usage or Usage(), _clock(now))
 
     def fail(
         self, lease: Lease, end: str, message: str, usage: Usage | None = None, *, now: float | None = None

@@ -201,6 +201,20 @@ def test_adding_the_same_jobs_again_changes_nothing(store: Store) -> None:
         store.add_jobs(SUITE, [JobSpec("b0/c", "cell", {"x": [1, 3.5]})])
 
 
+def test_a_payload_is_known_again_by_what_json_makes_of_it(store: Store) -> None:
+    spec = JobSpec("b0/c", "cell", {"range": (0.35, 0.55), "by_task": {3: "x"}})
+    assert store.add_jobs(SUITE, [spec]) == 1
+    assert store.add_jobs(SUITE, [spec]) == 0
+    (job,) = store.jobs(SUITE)
+    assert job.payload == {"range": [0.35, 0.55], "by_task": {"3": "x"}}
+
+
+@pytest.mark.parametrize("value", [object(), float("nan")])
+def test_a_payload_that_json_cannot_hold_is_refused(store: Store, value: object) -> None:
+    with pytest.raises(StoreError, match="b0/c: expected what JSON can hold"):
+        store.add_jobs(SUITE, [JobSpec("b0/c", "cell", {"x": value})])
+
+
 def test_all_faults_of_a_list_of_jobs_are_named_at_once(store: Store) -> None:
     specs = [
         JobSpec("b0/a", "base"),
