@@ -105,14 +105,15 @@ class Training(Section):
         learning_rate: Of AdamW, constant.
         max_grad_norm: Gradients are clipped to this norm.
         weight_decay: Of AdamW.
-        clip: How far the probability of an action may move away from the collecting policy before its slot stops
-            pushing it further (PPO's ratio clip); null for the plain policy gradient.
+        clip: How far below and above 1 the ratio of an action's probability to that of the collecting policy may
+            lie before its slot stops pushing it further (PPO's clip, its two sides apart as in DAPO); null for the
+            plain policy gradient.
     """
 
     learning_rate: Positive = 1e-3
     max_grad_norm: Positive = 1.0
     weight_decay: Number = 0.0
-    clip: Positive | None = None
+    clip: Annotated[tuple[Annotated[float, Field(gt=0.0, le=1.0)], Positive] | None, Field(strict=False)] = None
 
 
 class Collection(Section):

@@ -14,8 +14,9 @@ class TrainingSettings:
         max_grad_norm: gradients are clipped to this L2 norm; the norm before clipping is recorded.
         normalisation: of the action likelihood, see `equipoise.policies.rows.token_logprobs`.
         temperature: the logits are divided by it, as they were when the actions were sampled.
-        clip: half-width of the trust region of the probability ratio to the collecting policy (PPO, arXiv
-            1707.06347); None leaves the plain policy gradient.
+        clip: how far below and above 1 the probability ratio to the collecting policy may lie before a token
+            stops pushing it further (PPO, arXiv 1707.06347, with the two sides of DAPO, arXiv 2503.14476);
+            None leaves the plain policy gradient.
         seed: for the trainer's own generators; the order of the rows does not depend on it.
     """
 
@@ -24,5 +25,5 @@ class TrainingSettings:
     normalisation: str
     weight_decay: float = 0.0
     temperature: float = 1.0
-    clip: float | None = None
+    clip: tuple[float, float] | None = None
     seed: int = 0

@@ -2,7 +2,7 @@
 
 The loss of a step is ``-(1 / batch) * sum_i weight_i * sum_t log p(token_it)``: policy gradient on recorded
 actions (REINFORCE, Williams 1992) with the denominator fixed by the number of slots, so that no rule can change
-its step size by leaving slots empty. With a clip c, ``w log p`` becomes PPO's ``min(w r, w clip(r, 1 - c, 1 + c))``
+its step size by leaving slots empty. With a clip (a, b), ``w log p`` becomes PPO's ``min(w r, w clip(r, 1 - a, 1 + b))``
 with ``r`` the ratio to the collecting policy (Schulman et al., arXiv 1707.06347), whose gradient at ``r = 1`` is
 the same.
 """
@@ -18,7 +18,8 @@ import numpy.typing as npt
 import torch
 from datasets import Dataset
 from torch.utils.data import SequentialSampler
-from trl import SFTConfig, SFTTrainer
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
 
 from equipoise.errors import ExecutionError
 from equipoise.policies.rows import Rows, collate_rows, token_logprobs
@@ -93,7 +94,8 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         folder: Path,
     ) -> None:
         self.counts = Counts()
-        self._settings, self._plan = settings, plan
+        self._settings, self._plan, self._policy = settings, plan, model
+        self._sound: list[torch.Tensor] = []
         super().__init__(
             model=model,
             args=_arguments(plan, settings, folder),
@@ -144,25 +146,38 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass, and the norm of its gradient before it is clipped."""
         loss: torch.Tensor = super().training_step(*args, **kwargs)
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        gradients = [p.grad for p in self._policy.parameters() if p.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients))
         self.counts.gradient(norm)
         if not math.isfinite(norm):
             message = f"the gradient norm became {norm} at optimizer step {len(self.counts.ledger) + 1}"
             raise _DivergedError(message)
+        self._sound = [p.detach().clone() for p in self._policy.parameters()]
         return loss
+
+    def check_weights(self) -> None:
+        """End as diverged if the last step left weights that are not finite: no later loss would tell."""
+        if not all(bool(torch.isfinite(p).all()) for p in self._policy.parameters()):
+            message = f"the weights stopped being finite at optimizer step {len(self.counts.ledger)}"
+            raise _DivergedError(message)
+
+    def undo(self) -> None:
+        """Put back the last weights whose loss and gradient were finite."""
+        with torch.no_grad():
+            for parameter, kept in zip(self._policy.parameters(), self._sound, strict=bool(self._sound)):
+                parameter.copy_(kept)
 
     def log(self, *_: object, **__: object) -> None:
         """Nothing is logged from here: the counts are the record."""
 
 
 def _gain(
-    logprobs: torch.Tensor, old: torch.Tensor, weight: torch.Tensor, clip: float | None
+    logprobs: torch.Tensor, old: torch.Tensor, weight: torch.Tensor, clip: tuple[float, float] | None
 ) -> torch.Tensor:
     if clip is None:
         return weight * logprobs
     ratio = (logprobs - old).exp()
-    return torch.minimum(weight * ratio, weight * ratio.clamp(1 - clip, 1 + clip))
+    return torch.minimum(weight * ratio, weight * ratio.clamp(1 - clip[0], 1 + clip[1]))
 
 
 def _reference(model: "Qwen3ForCausalLM", transcripts: Transcripts, settings: TrainingSettings) -> FloatArray:
@@ -194,7 +209,7 @@ def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> SFTConfi
         eval_strategy="no",
         report_to="none",
         disable_tqdm=True,
-        use_cpu=not torch.cuda.is_available(),
+        use_cpu=True,  # where the registered threads and instruction set decide the bits, and where it is judged
         remove_unused_columns=False,
         dataloader_drop_last=False,
         dataloader_num_workers=0,
@@ -215,8 +230,8 @@ def train_on_plan(
 ) -> Training:
     """Train a model in place on every slot of a plan.
 
-    A loss or gradient that stops being finite ends the training before that step is taken: the model keeps the
-    weights of the last step that was sound.
+    A loss or gradient that stops being finite ends the training: the model goes back to the last weights at which
+    both were finite. The step that broke them stays in the counts, since it was taken.
 
     Raises:
         ExecutionError: if the trainer stopped before the plan's end for no reason (it does so silently when
@@ -225,7 +240,9 @@ def train_on_plan(
     trainer = CreditTrainer(model, words, transcripts, plan, settings, folder)
     try:
         trainer.train()
+        trainer.check_weights()
     except _DivergedError as error:
+        trainer.undo()
         model.eval()
         return Training(trainer.counts, str(error))
     model.eval()
