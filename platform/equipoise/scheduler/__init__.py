@@ -5,7 +5,7 @@ from equipoise.scheduler.errors import Interrupted
 from equipoise.scheduler.files import work_folder
 from equipoise.scheduler.queue import run_queue
 from equipoise.scheduler.settings import Isolation, OnProgress, Settings, Summary, Tuning, Update
-from equipoise.scheduler.system import limit_threads
+from equipoise.scheduler.threads import limit_threads
 
 __all__ = [
     "Execute",

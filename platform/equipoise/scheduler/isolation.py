@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.scheduler.child import Execute, load, name_of
 from equipoise.scheduler.settings import Isolation, Settings
-from equipoise.scheduler.system import extra_threads, limit_threads
+from equipoise.scheduler.threads import extra_threads, limit_threads, settle_threads
 
 __all__ = ["Way", "prepare"]
 
@@ -38,6 +38,7 @@ def prepare(execute: Execute | str, preload: Callable[[], None] | None, settings
     if preload is not None:
         preload()
     function = load(execute) if isinstance(execute, str) else execute
+    settle_threads(settings.threads)
     obstacle = _obstacle_to_fork()
     if obstacle is None:
         return Way("fork", function)

@@ -1,4 +1,4 @@
-"""What the scheduler asks of the operating system: threads, process groups, waiting for children, signals."""
+"""What the scheduler asks of the operating system: process groups, waiting for children, signals."""
 
 import contextlib
 import ctypes
@@ -14,41 +14,15 @@ from typing import Final
 __all__ = [
     "Signals",
     "die_with_parent",
-    "extra_threads",
     "frozen",
     "kill_group",
-    "limit_threads",
     "oom_kills",
     "open_pidfd",
     "reap",
     "wait_any",
 ]
 
-_THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# Arrow's allocator keeps one thread of its own; it holds no lock that a child could miss.
-_HARMLESS_THREADS: Final = frozenset({"jemalloc_bg_thd"})
 _PR_SET_PDEATHSIG: Final = 1
-
-
-def limit_threads(threads: int) -> None:
-    """Tell numeric libraries, in this process and its children, how many threads to use.
-
-    It counts for libraries that are loaded later: call it before the first import of numpy or torch.
-    """
-    for variable in _THREAD_VARIABLES:
-        os.environ[variable] = str(threads)
-
-
-def extra_threads() -> list[str]:
-    """Names of the threads that a fork would lose; empty where the system does not tell."""
-    tasks = Path("/proc/self/task")
-    if not tasks.is_dir():
-        return []
-    names = []
-    for task in tasks.iterdir():
-        with contextlib.suppress(OSError):
-            names.append((task / "comm").read_text().strip() if task.name != str(os.getpid()) else "")
-    return sorted(name for name in names if name and name not in _HARMLESS_THREADS)
 
 
 @contextlib.contextmanager

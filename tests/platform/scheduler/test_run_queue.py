@@ -201,11 +201,28 @@ def test_a_process_with_threads_does_not_fork_and_says_why(bench: Any) -> None:
     assert bench.states() == {"b0/cell0": "done"}
 
 
+def test_numeric_libraries_loaded_before_the_limit_keep_to_it_and_do_not_forbid_a_fork(bench: Any) -> None:
+    bench.add("b0/cell0")
+    code = (
+        "import os, sys; os.environ.pop('OMP_NUM_THREADS', None); from pathlib import Path\n"
+        "import numpy as np; square = np.ones((300, 300)); square @ square\n"
+        "import workload; from equipoise.scheduler import run_queue; from equipoise.store import open_store\n"
+        "store = open_store(sys.argv[1]); suite = store.suites()[0].hash\n"
+        "def execute(payload, folder, inputs):\n"
+        "    square @ square\n"
+        "    return {'threads': len(os.listdir('/proc/self/task'))}\n"
+        "summary = run_queue(store, suite, execute, home=Path(sys.argv[1]), slots=1)\n"
+        "sys.exit(summary.isolation != 'fork')\n"
+    )
+    assert _python(code, bench.home) == 0
+    assert bench.store.results(bench.suite) == [{"threads": 1}]
+
+
 def _python(code: str, home: Path) -> int:
     import subprocess
     import sys
 
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "support"), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "support")}
     return subprocess.run([sys.executable, "-c", code, str(home)], check=False, env=environment).returncode
 
 
