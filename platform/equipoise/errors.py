@@ -1,6 +1,14 @@
 """The program's tree of errors: what a user did or met, in one sentence that says how to mend it."""
 
-__all__ = ["CodeError", "EquipoiseError", "ExecutionError", "HomeError", "StoreError", "TrackingError"]
+__all__ = [
+    "CodeError",
+    "EquipoiseError",
+    "ExecutionError",
+    "HomeError",
+    "IncompleteError",
+    "StoreError",
+    "TrackingError",
+]
 
 
 class EquipoiseError(Exception):
@@ -17,6 +25,10 @@ class StoreError(EquipoiseError):
 
 class ExecutionError(EquipoiseError):
     """A run cannot be carried out as it was registered."""
+
+
+class IncompleteError(EquipoiseError):
+    """Runs are missing that were expected to be there."""
 
 
 class CodeError(EquipoiseError):

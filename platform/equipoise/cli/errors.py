@@ -40,9 +40,11 @@ _CODES: dict[str, ExitCode] = {
     "equipoise_reports.errors.ReportError": ExitCode.INCOMPLETE,
     "equipoise.environments.errors.EnvironmentConfigError": ExitCode.USAGE,
     "equipoise.environments.errors.EnvironmentFaultError": ExitCode.USAGE,
+    "equipoise.errors.IncompleteError": ExitCode.INCOMPLETE,
     "equipoise.errors.HomeError": ExitCode.TROUBLE,
     "equipoise.errors.StoreError": ExitCode.TROUBLE,
     "equipoise.errors.TrackingError": ExitCode.TROUBLE,
+    "equipoise.scheduler.errors.Interrupted": ExitCode.INTERRUPTED,
     "equipoise.errors.EquipoiseError": ExitCode.CODE,
 }
 """By full name and not by class: to look up a code imports nothing. The nearest ancestor decides."""
@@ -88,6 +90,7 @@ def _title(code: ExitCode) -> str:
         ExitCode.BUDGET: "equipoise: the budget does not hold:",
         ExitCode.INCOMPLETE: "equipoise: results are missing:",
         ExitCode.TROUBLE: "equipoise: this machine is in the way:",
+        ExitCode.INTERRUPTED: "equipoise: interrupted:",
         ExitCode.CODE: "equipoise: a run failed in a way that repeating will not mend:",
     }
     return titles.get(code, "equipoise:")

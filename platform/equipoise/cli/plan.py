@@ -1,4 +1,4 @@
-"""`equipoise plan`: what a suite would run and cost, and the smallest effect it could detect, before anything starts."""
+"""`equipoise plan`: what a suite would run and cost, and the smallest effect it could detect."""
 
 from typing import Annotated
 

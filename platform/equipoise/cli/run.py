@@ -1,8 +1,10 @@
 """`equipoise run`: runs a registered suite; the same command again goes on where the last one stopped."""
 
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,13 +13,20 @@ from equipoise.cli.options import Home, SuiteFile
 from equipoise.cli.output import say
 from equipoise.cli.progress import duration, shown
 from equipoise.cli.suite_file import open_suite
-from equipoise.errors import ExecutionError
+from equipoise.errors import IncompleteError
 from equipoise.suites.freezing import Frozen, exploratory, registered
+from equipoise_preregistration import NotRegisteredError, find_registration, shipped_suites
+from equipoise_preregistration.registry import registered_copy
+
+if TYPE_CHECKING:
+    from equipoise.scheduler import Summary
+    from equipoise_reports import Study
 
 __all__ = ["carry_out", "run"]
 
 Slots = Annotated[
-    int | None, typer.Option("--slots", min=1, help="Runs at a time; by default one a core.", show_default=False)
+    int | None,
+    typer.Option("--slots", min=1, help="Runs at a time; by default one a core.", show_default=False),
 ]
 Exploratory = Annotated[
     bool, typer.Option("--exploratory", help="Run without registration; marks every number that comes of it.")
@@ -44,10 +53,12 @@ def run(
     tracking_uri: TrackingUri = None,
 ) -> None:
     """Run a registered suite and write its report; the same command again resumes it."""
+    place = home.expanduser().absolute()
+    _is_no_registration(suite, place)
     loaded = open_suite(suite)
-    folder = open_home(home)
-    frozen = exploratory(loaded) if explore else registered(loaded, folder)
-    carry_out(frozen, folder, slots=slots, isolation=isolation, tracking_uri=tracking_uri)
+    # Before the folder is made: a suite that is refused leaves nothing behind.
+    frozen = exploratory(loaded) if explore else registered(loaded, place)
+    carry_out(frozen, open_home(home), slots=slots, isolation=isolation, tracking_uri=tracking_uri)
 
 
 def carry_out(
@@ -61,7 +72,7 @@ def carry_out(
     """Run what is left of a suite, write its report and bring MLflow up to date.
 
     Raises:
-        ExecutionError: if jobs are left that cannot be run.
+        IncompleteError: if jobs are left that cannot be run.
     """
     from equipoise.store import open_store
     from equipoise.suites.publishing import publish
@@ -72,24 +83,71 @@ def carry_out(
     began = time.monotonic()
     say(f"{registration.name} @ {registration.hash8}{' (exploratory)' if frozen.exploratory else ''}")
     beside = Beside(home, tracking_uri)
-    with shown(registration.name) as on_progress, beside:
+    with _resumable(), shown(registration.name) as on_progress, beside:
         summary = run_suite(
             frozen, home, slots=slots, isolation=isolation, on_progress=on_progress, beside=beside.started()
         )
+        ran = time.monotonic()
         store = open_store(home, create=False)
         progress = store.progress(registration.hash)
-        seconds = ", ".join(f"{kind} {duration(spent)}" for kind, spent in progress.seconds.items())
-        say(f"{summary.ran} jobs run in {duration(summary.seconds)} (process time: {seconds})")
-        if not summary.complete:
-            message = (
-                f"expected {summary.total} jobs to end, {summary.done} did: {summary.failed} failed, "
-                f"{summary.exhausted} given up, {summary.blocked} waiting for those; see `equipoise status`"
-            )
-            raise ExecutionError(message)
+        _require_complete(summary)
         published = publish(store, home, registration.hash)
-    for claim in published.study.analysis.hypotheses if published.study.analysis else ():
-        say(f"  {claim.id} {claim.verdict.upper()}: {claim.sentence}")
+        reported = time.monotonic()
+    _show_findings(published.study)
     say(f"report: {published.page}")
-    say(f"MLflow: {beside.address} (open it with `equipoise ui --home {home}`)")
+    look = f"; look at it with `equipoise ui --home {home}`" if beside.embedded else ""
+    say(f"MLflow: {beside.address}{look}")
     say(beside.summary)
-    say(f"took {duration(time.monotonic() - began)}")
+    phases = {
+        "start": ran - began - summary.seconds,
+        f"{summary.ran} jobs": summary.seconds,
+        "report": reported - ran,
+        "MLflow": time.monotonic() - reported,
+    }
+    say(f"took {duration(time.monotonic() - began)}: {_listed(phases)}")
+    say(f"all {summary.total} jobs have taken, of their processes' time: {_listed(progress.seconds)}")
+
+
+def _is_no_registration(suite: str, home: Path) -> None:
+    """What is run is a file, whose contents one can see; a hash or a name of a registration leads to it."""
+    if Path(suite).is_file() or suite in shipped_suites():
+        return
+    found = find_registration(home, suite)
+    if found is not None:
+        message = (
+            f"expected the file of a suite, got {suite}, which is a registration ({found.name} @ {found.hash8}); "
+            f"its file is kept: `equipoise run {registered_copy(home, found)}`"
+        )
+        raise NotRegisteredError(message)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Tell a user who interrupts how to go on; while jobs run, the scheduler does."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("\nequipoise: interrupted; run the same command again to continue", err=True)
+        raise
+
+
+def _require_complete(summary: "Summary") -> None:
+    if summary.complete:
+        return
+    message = (
+        f"expected {summary.total} jobs to end, {summary.done} did: {summary.failed} failed, "
+        f"{summary.exhausted} given up, {summary.blocked} waiting for those; see `equipoise status`, "
+        "and run the same command again to retry them"
+    )
+    raise IncompleteError(message)
+
+
+def _show_findings(study: "Study") -> None:
+    for claim in study.analysis.hypotheses if study.analysis else ():
+        word, _, rest = claim.sentence.partition(": ")
+        said = rest if word.upper() == claim.verdict.upper() else claim.sentence
+        say(f"  {claim.id} {claim.verdict.upper()}: {said}")
+
+
+def _listed(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {duration(spent)}" for name, spent in seconds.items())

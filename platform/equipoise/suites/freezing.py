@@ -8,9 +8,10 @@ from typing import Any
 
 from equipoise.store import Store, SuiteRecord
 from equipoise_preregistration import LoadedSuite, NotRegisteredError, Registration
-from equipoise_preregistration.canon import digest
+from equipoise_preregistration.canon import canonical, digest
+from equipoise_preregistration.code import CodeVersion
 from equipoise_preregistration.registration import freeze, surroundings, thaw
-from equipoise_preregistration.registry import find_registration
+from equipoise_preregistration.registry import find_registration, registered_copy
 
 __all__ = ["Frozen", "exploratory", "recorded", "registered"]
 
@@ -48,17 +49,44 @@ def registered(loaded: LoadedSuite, home: Path) -> Frozen:
     """
     found = find_registration(home, loaded.suite)
     if found is None:
-        older = find_registration(home, loaded.suite.name)
-        hint = (
-            f" ({older.name} @ {older.hash8} was registered with other contents, code or libraries)" if older else ""
-        )
         message = (
-            f"expected a registration of {loaded.suite.name} ({loaded.path}) in {home}, found none{hint}; "
-            f"freeze it with `equipoise register {loaded.path}`, or run it with --exploratory, "
-            "which marks every number that comes of it"
+            f"expected a registration of {loaded.suite.name} ({loaded.path}) in {home}, found none; freeze it "
+            f"with `equipoise register {loaded.path}`, or run it with --exploratory, which marks every number "
+            f"that comes of it{_older(loaded, home)}"
         )
         raise NotRegisteredError(message)
     return Frozen(found, loaded.raw.decode())
+
+
+def _older(loaded: LoadedSuite, home: Path) -> str:
+    """What stands in the place of the registration that was not found, and why that is not the one."""
+    older = find_registration(home, loaded.suite.name)
+    if older is None:
+        return ""
+    here, there = surroundings(), older
+    differences = {
+        "contents": (canonical(loaded.suite).decode() != older.suite, ""),
+        "code": (here.code != there.code, f" ({_code(there.code)}, now {_code(here.code)})"),
+        "libraries": (here.lock != there.lock, f" ({_changed(there.lock, here.lock)})"),
+        "Python": (here.python != there.python, f" ({there.python}, now {here.python})"),
+        "processor": (here.machine != there.machine, f" ({there.machine}, now {here.machine})"),
+    }
+    others = " and ".join(f"other {name}{how}" for name, (differs, how) in differences.items() if differs)
+    when = older.registered_at.isoformat(timespec="minutes").replace("+00:00", "Z")
+    return (
+        f"\n{older.name} @ {older.hash8} of {when} is another one: it was registered with {others}. Its runs "
+        f"can be continued under exactly that only; its file is {registered_copy(home, older)}"
+    )
+
+
+def _code(code: CodeVersion) -> str:
+    name = f"commit {code.commit[:12]}" if code.commit else f"version {code.version}"
+    return f"{name} with changes {code.sources[:8]}" if code.dirty and code.sources else name
+
+
+def _changed(before: tuple[str, ...], now: tuple[str, ...]) -> str:
+    gone, new = sorted(set(before) - set(now)), sorted(set(now) - set(before))
+    return f"{', '.join(gone[:3]) or 'none'} then, {', '.join(new[:3]) or 'none'} now"
 
 
 def exploratory(loaded: LoadedSuite) -> Frozen:

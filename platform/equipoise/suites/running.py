@@ -47,6 +47,7 @@ def run_suite(
     os.environ["ATEN_CPU_CAPABILITY"] = settings.cpu_capability
     store = open_store(home)
     enqueue(store, frozen)
+    progress = store.progress(frozen.registration.hash)
     with beside or nullcontext():
         return run_queue(
             store,
@@ -54,7 +55,7 @@ def run_suite(
             execute,
             home=home,
             slots=slots,
-            preload=preload,
+            preload=None if progress.done == progress.total else preload,
             on_progress=on_progress,
             isolation=isolation,
             threads=settings.threads,

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from equipoise.tracking.companion import Companion, start_companion
-from equipoise.tracking.embedded import tracking_uri
+from equipoise.tracking.embedded import is_embedded, tracking_uri
 
 __all__ = ["Beside"]
 
@@ -21,13 +21,15 @@ class Beside:
 
     Attributes:
         address: where MLflow's data go.
-        summary: what the last sync did; empty until the context is left.
+        embedded: whether that is the folder's own database.
+        summary: what the syncs did; empty until the context is left without an error.
     """
 
     def __init__(self, home: Path, uri: str | None) -> None:
         self._home, self._uri = home, uri
         self._companion: Companion | None = None
         self.address = tracking_uri(home, uri)
+        self.embedded = is_embedded(home, self.address)
         self.summary = ""
 
     @contextmanager
@@ -42,5 +44,9 @@ class Beside:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._companion is not None:
+        if self._companion is None:
+            return
+        if error is None:
             self.summary = self._companion.stop()
+        else:
+            self._companion.leave()

@@ -1,10 +1,12 @@
 """A process beside a running suite that keeps MLflow up to date, so that the suite need not import it."""
 
+import contextlib
 import os
 import select
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.tracking.writer import SyncSummary, Writer
@@ -22,6 +24,11 @@ class Companion:
 
     process: "subprocess.Popen[bytes]"
     log: Path
+
+    def leave(self, patience: float = 5.0) -> None:
+        """Ask for a last sync and wait only a little: it goes on, and ends, without us."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.communicate(b"\n", timeout=patience)
 
     def stop(self, patience: float = 600.0) -> str:
         """Ask for a last sync, wait for it, and return its summary; a companion that died says so instead."""
@@ -54,7 +61,9 @@ def start_companion(home: Path, uri: str | None = None) -> Companion:
     return Companion(process, log)
 
 
-def make_writer(home: Path, uri: str | None = None) -> tuple[Writer, str]:
+def make_writer(
+    home: Path, uri: str | None = None, on_written: Callable[[str], None] = lambda _: None
+) -> tuple[Writer, str]:
     """Return a writer for a project folder and the address it writes to.
 
     The embedded store is made ready if it is the one.
@@ -74,18 +83,26 @@ def make_writer(home: Path, uri: str | None = None) -> tuple[Writer, str]:
         prepare(home)
         artifacts = artifact_root(home)
     lock = home / "mlflow.lock"
-    return Writer(source, address, lock=lock, artifacts=artifacts), address
+    return Writer(source, address, lock=lock, artifacts=artifacts, on_written=on_written), address
 
 
 def main(home: Path, uri: str | None) -> SyncSummary:
-    """Sync whenever something is pending until standard input closes, then once more."""
+    """Sync whenever something is pending until standard input closes or speaks, then once more.
+
+    Returns:
+        What the last sync had to leave, and how many different runs all of them wrote.
+    """
     os.nice(NICENESS)
-    writer, _ = make_writer(home, uri)
+    shown: set[str] = set()
+    writer, _ = make_writer(home, uri, shown.add)
     while not select.select([sys.stdin], [], [], SECONDS)[0]:
         if writer.has_pending():
             writer.sync()
-    return writer.sync()
+    return replace(writer.sync(), written=len(shown), unchanged=0)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(main(Path(sys.argv[1]), sys.argv[2] or None).sentence + "\n")
+    said = main(Path(sys.argv[1]), sys.argv[2] or None).sentence
+    # A parent that was killed reads no more.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, f"{said}\n".encode())

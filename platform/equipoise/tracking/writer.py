@@ -45,7 +45,8 @@ class SyncSummary:
         """The summary for a person."""
         done = f"{self.written} runs written, {self.unchanged} already there"
         if not self.problems:
-            return f"MLflow is up to date: {done}."
+            new = self.written or self.unchanged
+            return f"MLflow is up to date: {done}." if new else "MLflow is up to date: nothing was new."
         wait = (
             " Nothing is lost: the store keeps what is left, `equipoise sync` continues."
             if self.pending
