@@ -1,5 +1,6 @@
 """How far training moved the policy: in weights, and in what it would do where it had been."""
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def l2_between(start: Iterable[torch.Tensor], end: Iterable[torch.Tensor]) -> fl
 
 def kl_from_start(
     start: "Qwen3ForCausalLM", end: "Qwen3ForCausalLM", transcripts: Transcripts, turns: list[int]
-) -> float:
+) -> float | None:
     """Mean over decisions of KL(start || end), in nats, over the admissible commands token by token.
 
     Args:
@@ -34,6 +35,9 @@ def kl_from_start(
         end: policy after it.
         transcripts: collected with the start, so that the mean is over its own states.
         turns: which of their turns; forced tokens contribute nothing.
+
+    Returns:
+        None if the end has no divergence to measure, because what it says is not finite any more.
     """
     total = 0.0
     with torch.inference_mode():
@@ -50,4 +54,4 @@ def kl_from_start(
             )
             gap = (before - after).masked_fill(~rows.allowed_mask, 0.0)
             total += float((before.exp() * gap).sum())
-    return total / max(1, len(turns))
+    return total / max(1, len(turns)) if math.isfinite(total) else None

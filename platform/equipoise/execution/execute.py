@@ -1,6 +1,7 @@
 """The one entry of a worker: a job's payload in, its result out, its files in a folder."""
 
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def execute(payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Pa
     from equipoise.execution.signals import assign_credit
 
     world = World.of(payload)
+    _expect_registered_kernels(world)
     roles = payload["inputs"]
     assert isinstance(roles, Mapping)
     folders = {role: Path(inputs[key]) for role, key in roles.items()}
@@ -61,3 +63,16 @@ def execute(payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Pa
         case other:
             message = f"expected a job of kind base, collect, signals or cell, got {other!r}"
             raise ExecutionError(message)
+
+
+def _expect_registered_kernels(world: World) -> None:
+    """Another instruction set gives other bits, so a run under one that was not registered is no run of the suite."""
+    import torch
+
+    registered, found = world.suite.execution.cpu_capability, torch.backends.cpu.get_cpu_capability().lower()
+    if found != registered and platform.machine() in ("x86_64", "AMD64"):
+        message = (
+            f"execution.cpu_capability: expected PyTorch's {registered} kernels, got {found}; this processor may "
+            "lack them: register the suite with a capability that it has (default, avx2 or avx512)"
+        )
+        raise ExecutionError(message)

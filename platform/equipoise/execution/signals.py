@@ -9,6 +9,7 @@ import numpy.typing as npt
 from equipoise.environments.protocol import Environment, State
 from equipoise.errors import ExecutionError
 from equipoise.execution.batches import Batch, states_of
+from equipoise.execution.conditions import condition_of
 from equipoise.execution.forks import with_forks
 from equipoise.execution.hindsight import hindsight_scores
 from equipoise.execution.replays import replay_turns
@@ -16,24 +17,9 @@ from equipoise.execution.world import World
 from equipoise.policies.rollout import Sampler
 from equipoise_budget import Cost
 from equipoise_conditions.context import Context, Need, Replays
-from equipoise_conditions.registry import rules
 from equipoise_conditions.rule import Rule
-from equipoise_preregistration import Suite
 
-__all__ = ["assign_credit", "condition_of", "holds_forks"]
-
-
-def condition_of(suite: Suite, name: str) -> tuple[Rule, dict[str, object]]:
-    """The rule of a condition and its parameters with defaults filled in."""
-    condition = next(c for c in suite.conditions if c.id == name)
-    rule = rules()[condition.rule]
-    return rule, rule.validate(condition.parameters)
-
-
-def holds_forks(suite: Suite, name: str) -> bool:
-    """Whether a condition has a batch of its own, beside the block's."""
-    rule, _ = condition_of(suite, name)
-    return Need.FORKS in rule.needs
+__all__ = ["assign_credit"]
 
 
 def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: Path) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from equipoise.execution.signals import holds_forks
+from equipoise.execution.conditions import holds_forks
 from equipoise.store.records import JobSpec
 from equipoise_preregistration import Suite, generator
 

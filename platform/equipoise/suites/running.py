@@ -39,12 +39,12 @@ def run_suite(
         on_progress: told where the suite stands.
         beside: entered when the jobs are in the store, left when the queue has ended.
     """
-    from equipoise.execution.execute import execute, preload
-
     settings = frozen.registration.model.execution
     # Both count only if they are set before the numeric libraries are loaded, and are part of the registration.
     limit_threads(settings.threads)
     os.environ["ATEN_CPU_CAPABILITY"] = settings.cpu_capability
+    from equipoise.execution.execute import execute, preload
+
     store = open_store(home)
     enqueue(store, frozen)
     progress = store.progress(frozen.registration.hash)

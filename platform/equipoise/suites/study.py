@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equipoise import __version__
-from equipoise.execution.signals import condition_of
+from equipoise.execution.conditions import condition_of
 from equipoise.suites.jobs import cells_of
 from equipoise.suites.judge import Results, base_scores, judge, rate
 from equipoise_budget import Cost, Dose, PlannedDose
@@ -148,8 +148,9 @@ def _cost(result: Mapping[str, Any], results: Results) -> Cost:
 
 def _own_deviations(registration: Registration) -> tuple[str, ...]:
     if registration.code.as_json().get("dirty"):
-        return (
+        sentence = (
             "The program's source tree held uncommitted changes when the suite was registered: "
-            "its code cannot be recovered from the commit alone.",
+            "its code cannot be recovered from the commit alone."
         )
+        return (sentence,)
     return ()
