@@ -8,7 +8,7 @@ from transformers.cache_utils import Cache
 __all__ = ["RaggedCache"]
 
 
-class RaggedCache(Cache):
+class RaggedCache(Cache):  # type: ignore[misc] # transformers is read without its types
     """Keys and values of every layer in buffers (rows, capacity, heads, head size), written at each row's own end.
 
     Args:

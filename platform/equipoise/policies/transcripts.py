@@ -75,10 +75,12 @@ class Transcripts:
         return self.tokens[begin : begin + self.end[turn]]
 
     def digest(self) -> str:
-        """SHA-256 over every array."""
+        """SHA-256 over the name, length and content of every array."""
         digest = hashlib.sha256()
         for field in fields(self):
-            digest.update(np.ascontiguousarray(getattr(self, field.name)).tobytes())
+            column = np.ascontiguousarray(getattr(self, field.name), dtype="<i8")
+            digest.update(f"{field.name}{len(column)}\n".encode())
+            digest.update(column.tobytes())
         return digest.hexdigest()
 
     def save(self, path: Path) -> None:

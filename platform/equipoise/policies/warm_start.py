@@ -112,8 +112,15 @@ def clone(
         normalisation: of the likelihood, the one used to act.
 
     Raises:
-        ExecutionError: if the band is passed between two probes or not reached.
+        ExecutionError: if the band is passed between two probes or not reached, or the demonstrations are fewer
+            than a batch.
     """
+    if settings.batch > demonstrations.n:
+        message = (
+            f"policy.warm_start: expected at least {settings.batch} demonstrations, one batch, "
+            f"got {demonstrations.n}; raise demonstrations or lower batch"
+        )
+        raise ExecutionError(message)
     turns = np.split(np.arange(len(demonstrations.trajectory)), _ends(demonstrations))
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     low, high = settings.success
@@ -147,7 +154,7 @@ def _clone_step(
     logits = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False).logits
     loss = -token_logprobs(logits, rows, normalisation).mean()
     optimizer.zero_grad(set_to_none=True)
-    loss.backward()
+    torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     model.eval()
@@ -155,7 +162,7 @@ def _clone_step(
 
 def _missed(settings: WarmStart, probes: list[float], how: str) -> str:
     low, high = settings.success
-    last = ", ".join(f"{p:.2f}" for p in probes[-5:])
+    last = ", ".join(f"{p:.2f}" for p in probes[-5:]) or "none was made"
     return (
         f"policy.warm_start: expected success between {low} and {high}, but cloning {how} that band "
         f"(last probes: {last}); widen the band, probe more often or change learning_rate or max_epochs"

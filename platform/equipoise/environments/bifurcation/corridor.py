@@ -7,11 +7,11 @@ induction, so that a credit rule can be held against the truth.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
+from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.environments.bifurcation.config import CorridorConfig, parse
 from equipoise.environments.errors import EnvironmentConfigError
 
 __all__ = ["Corridor", "CorridorState", "bifurcation"]
@@ -22,17 +22,6 @@ _LANDMARKS = (
     "inkwell", "jar", "kettle", "lantern", "mirror", "needle", "organ", "prism",
 )  # fmt: skip
 _SPLITS = {"pool": 0, "held_out": 1, "demonstrations": 2}
-
-
-@dataclass(frozen=True)
-class _Config:
-    pool: int = 32
-    held_out: int = 32
-    demonstrations: int = 512
-    rooms: int = 8
-    doors: int = 3
-    pivotal: int = 2
-    signs: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +60,7 @@ class Corridor:
         seed: decides which door is right at each sign, and the tasks.
     """
 
-    def __init__(self, config: _Config, seed: int) -> None:
+    def __init__(self, config: CorridorConfig, seed: int) -> None:
         self._config = config
         rng = np.random.default_rng([seed, 0xB1F])
         self._right: tuple[int, ...] = tuple(int(d) for d in rng.integers(config.doors, size=config.signs))
@@ -190,41 +179,4 @@ def bifurcation(config: Mapping[str, object], seed: int) -> Corridor:
     Raises:
         EnvironmentConfigError: listing every wrong key and value.
     """
-    tasks = config.get("tasks", {})
-    words = config.get("words", "terse")
-    flat = {key: value for key, value in config.items() if key not in ("tasks", "words")}
-    flat.update(tasks if isinstance(tasks, Mapping) else {"tasks": tasks})
-    known = {field.name: field.default for field in fields(_Config)}
-    faults = [_unknown(key, known) for key in flat if key not in known]
-    faults += [
-        f"{key}: expected a whole number of at least 1, got {value!r}"
-        for key, value in flat.items()
-        if key in known and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
-    ]
-    if not faults:
-        made = _Config(**{key: value for key, value in flat.items() if isinstance(value, int)})
-        faults = _impossible(made)
-        if words != "terse":
-            faults.append(f"words: expected 'terse', the only wording of the corridor, got {words!r}")
-        if not faults:
-            return Corridor(made, seed)
-    raise EnvironmentConfigError("bifurcation", faults)
-
-
-def _unknown(key: str, known: Mapping[str, object]) -> str:
-    near = get_close_matches(key, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{key}: expected one of {sorted(known)}{hint}"
-
-
-def _impossible(made: _Config) -> list[str]:
-    limits = {
-        "doors": (2, len(_DOORS), made.doors),
-        "pivotal": (1, min(made.rooms, made.signs), made.pivotal),
-        "signs": (1, len(_LANDMARKS) - 1, made.signs),
-    }
-    return [
-        f"{name}: expected {low} to {high}, got {value}"
-        for name, (low, high, value) in limits.items()
-        if not low <= value <= high
-    ]
+    return Corridor(parse(config, doors=len(_DOORS), landmarks=len(_LANDMARKS)), seed)
