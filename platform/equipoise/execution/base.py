@@ -12,7 +12,7 @@ from equipoise.policies.warm_start import WarmStart, clone, demonstrate
 
 __all__ = ["make_base"]
 
-_PROBES_PER_TASK = 4
+_PROBES_PER_TASK = 8
 
 
 def make_base(world: World, folder: Path) -> dict[str, object]:
