@@ -10,7 +10,7 @@ class TrainingSettings:
     """One optimizer for every cell of a suite.
 
     Attributes:
-        learning_rate: of AdamW, constant. `weight_decay`: of AdamW.
+        learning_rate: of AdamW, constant. `weight_decay`: of AdamW, on matrices; scales of norms are left alone.
         max_grad_norm: gradients are clipped to this L2 norm; the norm before clipping is recorded.
         normalisation: of the action likelihood, see `equipoise.policies.rows.token_logprobs`.
         temperature: the logits are divided by it, as they were when the actions were sampled.

@@ -2,9 +2,9 @@
 
 The loss of a step is ``-(1 / batch) * sum_i weight_i * sum_t log p(token_it)``: policy gradient on recorded
 actions (REINFORCE, Williams 1992) with the denominator fixed by the number of slots, so that no rule can change
-its step size by leaving slots empty. With a clip (a, b), ``w log p`` becomes PPO's ``min(w r, w clip(r, 1 - a, 1 + b))``
-with ``r`` the ratio to the collecting policy (Schulman et al., arXiv 1707.06347), whose gradient at ``r = 1`` is
-the same.
+its step size by leaving slots empty. With a clip (a, b), ``w log p`` becomes PPO's
+``min(w r, w clip(r, 1 - a, 1 + b))`` with ``r`` the ratio to the collecting policy (Schulman et al., arXiv
+1707.06347), whose gradient at ``r = 1`` is the same.
 """
 
 import math
@@ -162,9 +162,9 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
             raise _DivergedError(message)
 
     def undo(self) -> None:
-        """Put back the last weights whose loss and gradient were finite."""
+        """Put back the last weights whose loss and gradient were finite; none are kept before the first step."""
         with torch.no_grad():
-            for parameter, kept in zip(self._policy.parameters(), self._sound, strict=bool(self._sound)):
+            for parameter, kept in zip(self._policy.parameters(), self._sound, strict=False):
                 parameter.copy_(kept)
 
     def log(self, *_: object, **__: object) -> None:

@@ -64,7 +64,10 @@ def test_a_command_with_an_unknown_word_is_refused(trie: TrieBank) -> None:
 
 
 _commands = st.lists(
-    st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".join), min_size=1, max_size=12, unique=True
+    st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".join),
+    min_size=1,
+    max_size=12,
+    unique=True,
 ).map(lambda found: tuple(sorted(found)))
 
 

@@ -89,7 +89,8 @@ def test_the_same_seeds_give_the_same_weights(
 
 def test_a_band_that_is_out_of_reach_is_said_to_be(cloning: Callable[[WarmStart], Cloning]) -> None:
     with pytest.raises(
-        ExecutionError, match=r"between 0\.99 and 1\.0, but cloning did not reach that band \(last probes: 0\."
+        ExecutionError,
+        match=r"between 0\.99 and 1\.0, but cloning did not reach that band \(last probes: 0\.",
     ):
         cloning(replace(SETTINGS, success=(0.99, 1.0), max_epochs=1))
 

@@ -1,0 +1,66 @@
+"""Plans over real transcripts, and a run of the trainer whose weights are watched."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from equipoise.policies.transcripts import Transcripts
+from equipoise.training.settings import TrainingSettings
+from equipoise_budget import Plan
+
+
+@dataclass
+class Traced:
+    """One training run: its result, and the weights after each optimizer step."""
+
+    result: Any
+    weights: list[torch.Tensor]
+
+
+@pytest.fixture(scope="session")
+def settings() -> TrainingSettings:
+    return TrainingSettings(
+        learning_rate=3e-3, max_grad_norm=0.05, normalisation="admissible", weight_decay=0.01
+    )
+
+
+@pytest.fixture(scope="session")
+def make_plan(transcripts: Transcripts) -> Callable[..., Plan]:
+    """Slots over turns that differ in length; batch 4; weights of both signs unless given."""
+
+    def make(slots: int = 10, batch: int = 4, weight: Any = None) -> Plan:
+        turns = len(transcripts.trajectory)
+        example = (np.arange(slots) * 5) % min(turns, 17)
+        presentation = np.array([np.count_nonzero(example[:k] == example[k]) for k in range(slots)])
+        values = np.random.default_rng(6).normal(size=slots) if weight is None else weight
+        return Plan(example, presentation, np.asarray(values), np.arange(slots) // batch, batch, "native")
+
+    return make
+
+
+def flat(model: Any) -> torch.Tensor:
+    return torch.cat([p.detach().reshape(-1).clone() for p in model.parameters()])
+
+
+@pytest.fixture(scope="session")
+def train(words: Any, transcripts: Transcripts) -> Callable[..., Traced]:
+    """Trains a model with the trainer, and keeps its weights after each step."""
+
+    def run(model: Any, plan: Plan, settings: TrainingSettings, folder: Path) -> Traced:
+        from equipoise.training.trainer import train_on_plan
+
+        weights: list[torch.Tensor] = []
+        hook = register_optimizer_step_post_hook(lambda *_: weights.append(flat(model)))
+        try:
+            result = train_on_plan(model, words, transcripts, plan, settings, folder)
+        finally:
+            hook.remove()
+        return Traced(result, weights)
+
+    return run
