@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.store import Store
-from equipoise.suites.freezing import recorded
+from equipoise.suites.freezing import Frozen, recorded
 from equipoise.suites.study import study_of
+from equipoise_preregistration import ChainError, find_registration
+from equipoise_preregistration.chain import FILE as CHAIN
 from equipoise_reports import NothingToReport, Study, render
 
 __all__ = ["Published", "publish"]
@@ -41,6 +43,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
 
     Raises:
         NotRegisteredError: if the store knows no such suite.
+        ChainError: if the folder's registrations, or the store's copy of this one, were changed.
         ReportError: if none of its runs has ended.
     """
     from equipoise_reports.exports import (
@@ -58,7 +61,13 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
             f"run it first: `equipoise run {record.name}`"
         )
         raise NothingToReport(message)
-    study = study_of(frozen.registration, frozen.raw, results, exploratory=frozen.exploratory)
+    study = study_of(
+        frozen.registration,
+        frozen.raw,
+        results,
+        exploratory=frozen.exploratory,
+        deviations=_unchained(frozen, home),
+    )
     folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
     folder.mkdir(parents=True, exist_ok=True)
     files = {"report.html": render, "runs.csv": runs_csv}
@@ -71,6 +80,27 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
     for name, make in files.items():
         _replace(folder / name, make(study))
     return Published(study, folder)
+
+
+def _unchained(frozen: Frozen, home: Path) -> tuple[str, ...]:
+    """What a reader must know if the chain of registrations does not vouch for what was run."""
+    if frozen.exploratory:
+        return ()
+    kept = find_registration(home, frozen.registration.hash)
+    if kept is None:
+        return (
+            (
+                f"{home / CHAIN} does not hold this registration any more: that it preceded the runs rests on the "
+                "database alone."
+            ),
+        )
+    if kept.as_json() != frozen.registration.as_json():
+        message = (
+            f"{home / CHAIN}: expected the registration {kept.hash8} that the database holds, got another one "
+            "under its hash; restore both from a copy"
+        )
+        raise ChainError(message)
+    return ()
 
 
 def _replace(path: Path, text: str) -> None:
