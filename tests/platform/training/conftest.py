@@ -1,7 +1,7 @@
 """Plans over real transcripts, and a run of the trainer whose weights are watched."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +48,19 @@ def flat(model: Any) -> torch.Tensor:
     return torch.cat([p.detach().reshape(-1).clone() for p in model.parameters()])
 
 
-@pytest.fixture(scope="session")
-def train(words: Any, transcripts: Transcripts) -> Callable[..., Traced]:
-    """Trains a model with the trainer, and keeps its weights after each step."""
+@pytest.fixture
+def train(
+    words: Any, transcripts: Transcripts, settings: TrainingSettings, tmp_path: Path
+) -> Callable[..., Traced]:
+    """Trains a model, under settings of which some may be changed, and keeps its weights after each step."""
 
-    def run(model: Any, plan: Plan, settings: TrainingSettings, folder: Path) -> Traced:
+    def run(model: Any, plan: Plan, **changes: Any) -> Traced:
         from equipoise.training.trainer import train_on_plan
 
         weights: list[torch.Tensor] = []
         hook = register_optimizer_step_post_hook(lambda *_: weights.append(flat(model)))
         try:
-            result = train_on_plan(model, words, transcripts, plan, settings, folder)
+            result = train_on_plan(model, words, transcripts, plan, replace(settings, **changes), tmp_path)
         finally:
             hook.remove()
         return Traced(result, weights)

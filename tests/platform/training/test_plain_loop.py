@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,12 +85,12 @@ def test_losses_norms_and_weights_of_every_step_are_those_of_a_plain_loop(
     make_model: Callable[[], Any],
     transcripts: Transcripts,
     train: Callable[..., Any],
-    tmp_path: Path,
 ) -> None:
     plan = make_plan(slots=22)
-    chosen = replace(settings, normalisation=normalisation, clip=clip, temperature=0.7, learning_rate=3e-2)
-    ours = train(make_model().double(), plan, chosen, tmp_path)
-    plain = _plain_loop(make_model().double(), transcripts, plan, chosen)
+    changes: dict[str, Any] = {"normalisation": normalisation, "clip": clip, "temperature": 0.7}
+    changes["learning_rate"] = 3e-2
+    ours = train(make_model().double(), plan, **changes)
+    plain = _plain_loop(make_model().double(), transcripts, plan, replace(settings, **changes))
     steps = ours.result.counts.ledger.steps
     assert len(ours.weights) == len(plain.weights) == 6
     np.testing.assert_allclose(steps["loss"], plain.losses, atol=1e-8)
@@ -112,11 +111,9 @@ def test_the_first_step_is_the_same_with_and_without_a_clip(
     make_plan: Callable[..., Plan],
     make_model: Callable[[], Any],
     train: Callable[..., Any],
-    tmp_path: Path,
 ) -> None:
     plan = make_plan(slots=12)
-    fast = replace(settings, learning_rate=3e-2)
-    free = train(make_model().double(), plan, fast, tmp_path)
-    held = train(make_model().double(), plan, replace(fast, clip=(0.05, 0.05)), tmp_path)
+    free = train(make_model().double(), plan, learning_rate=3e-2)
+    held = train(make_model().double(), plan, learning_rate=3e-2, clip=(0.05, 0.05))
     torch.testing.assert_close(free.weights[0], held.weights[0], atol=1e-8, rtol=0)
     assert (free.weights[-1] - held.weights[-1]).abs().max() > 1e-4
