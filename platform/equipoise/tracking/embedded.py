@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def prepare(home: Path) -> str:
         return uri
     with locked(home / "mlflow.prepare.lock", "another process creates the tracking database"):
         if not _is_ready(home):
-            _migrate(home, uri)
+            _migrate(home)
     return uri
 
 
@@ -83,8 +84,11 @@ def _is_ready(home: Path) -> bool:
     return bool(found == {"mlflow": version("mlflow")})
 
 
-def _migrate(home: Path, uri: str) -> None:
-    """Run MLflow's migrations, switch to WAL, and leave the marker as the last thing."""
+def _migrate(home: Path) -> None:
+    """Run MLflow's migrations, switch to WAL, and leave the marker as the last thing.
+
+    A new database is made beside its place and moved there whole: MLflow cannot go on with one that is half made.
+    """
     set_quiet()
     from mlflow.exceptions import MlflowException
     from mlflow.store.db.utils import (
@@ -97,14 +101,18 @@ def _migrate(home: Path, uri: str) -> None:
 
     set_quiet()
     path = home.resolve() / DATABASE
+    draft = path.with_name(f"{DATABASE}.draft")
+    made = path if path.is_file() else draft
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        connection.close()
-        engine = create_sqlalchemy_engine(uri)
+        for rest in path.parent.glob(f"{draft.name}*"):
+            rest.unlink()
+        _pragma(made, "journal_mode=WAL")
+        engine = create_sqlalchemy_engine(f"sqlite:///{made}")
         (_upgrade_db if _all_tables_exist(engine) else _initialize_tables)(engine)
         engine.dispose()
+        _pragma(made, "wal_checkpoint(TRUNCATE)")
+        made.replace(path)
     except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
         mend = "Move it away; `equipoise sync --rebuild` refills a new one."
         message = f"the tracking database {path} cannot be made: {error}. {mend}"
@@ -112,3 +120,8 @@ def _migrate(home: Path, uri: str) -> None:
     with tempfile.NamedTemporaryFile("w", dir=home, suffix=".tmp", delete=False, encoding="utf-8") as handle:
         json.dump({"mlflow": version("mlflow")}, handle)
     Path(handle.name).replace(home / MARKER)
+
+
+def _pragma(path: Path, command: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA {command}")

@@ -93,3 +93,12 @@ def test_links_open_the_pages_made_for_training() -> None:
     assert artifact_url(server, "7", "ab", "report/a b.html") == (
         f"http://127.0.0.1:5000/#/experiments/7/runs/ab/artifacts/report/a%20b.html?{mode}"
     )
+
+
+def test_a_database_that_was_left_half_made_is_made_anew(tmp_path: Path) -> None:
+    # What a full disk or a kill leaves; MLflow's migrations cannot go on from there.
+    for name in ("mlflow.db.draft", "mlflow.db.draft-wal"):
+        (tmp_path / name).write_bytes(b"half of it")
+    prepare(tmp_path)
+    assert not list(tmp_path.glob("*.draft*"))
+    assert (tmp_path / "mlflow.db").read_bytes().startswith(b"SQLite format 3\0")
