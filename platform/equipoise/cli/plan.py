@@ -29,6 +29,12 @@ def plan(suite: SuiteFile, *, sd: Spread = 0.04, as_json: Json = False) -> None:
     if as_json:
         show_json(outlined)
         return
-    rows = [(name.replace("_", " "), value) for name, value in outlined.items()]
+    rows = [(name.replace("_", " "), _written(value)) for name, value in outlined.items()]
     show_table("", ("", ""), rows)
     say("The assumed spread is --sd; take it from a pilot on seeds that the suite does not use.")
+
+
+def _written(value: object) -> object:
+    if isinstance(value, dict):
+        return ", ".join(f"{kind} {count}" for kind, count in value.items())
+    return "cannot be estimated" if value is None else value

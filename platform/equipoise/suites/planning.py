@@ -29,7 +29,7 @@ def outline(suite: Suite, sd: float) -> dict[str, object]:
     return {
         "cells": len(cells),
         "jobs": sum(kinds.values()),
-        "jobs_by_kind": ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
+        "jobs_by_kind": dict(kinds),
         "episodes_collected": suite.blocks * tasks.pool * suite.collection.rollouts_per_task,
         "episodes_judged": (len(cells) + suite.blocks) * judged,
         "slots_of_a_matched_run": suite.budget.examples,
