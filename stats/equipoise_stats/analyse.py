@@ -91,6 +91,7 @@ def _notes(
     same = [c for c in question.conditions if c in question.identical]
     if same:
         notes.append(
-            f"the twin of {', '.join(same)} is the rule itself by construction: content is exactly 0"
+            f"{', '.join(same)}: every turn of a trajectory has the same credit, so a twin moves nothing "
+            "and content is 0 by construction"
         )
     return tuple(notes)

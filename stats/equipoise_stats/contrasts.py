@@ -92,7 +92,7 @@ def _draft(
     member = condition in family(kind, question)
     blank = Contrast(condition, kind, member, Verdict.INCONCLUSIVE, "", (), engine.name, named)
     if not vector:
-        said = f"{name} is exactly 0 by construction: the twin of {condition} is the rule itself"
+        said = f"{name} is 0 by construction: {condition} gives every turn of a trajectory the same credit"
         return replace(blank, verdict=Verdict.BY_CONSTRUCTION, sentence=said, estimate=0.0)
     bars = layout.bars(vector)
     if bars:

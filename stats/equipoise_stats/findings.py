@@ -53,7 +53,7 @@ def judge_hypotheses(
     for h in question.hypotheses:
         contrast = contrasts.get((h.condition, h.contrast))
         if contrast is None:
-            said = f"{h.contrast}({h.condition}) is exactly 0 by construction: the twin is the rule itself"
+            said = f"{h.contrast}({h.condition}) is 0 by construction: every turn has the same credit"
             results.append(_blank(h, Finding.EQUIVALENT, said))
         else:
             results.append(_judge(h, contrast, failed, question.alpha))

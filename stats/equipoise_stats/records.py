@@ -82,7 +82,8 @@ class Question:
         hypotheses: the registered claims.
         controls: condition to ``positive`` or ``negative``. Controls are checks of the suite, not
             claims: each is judged on its own at ``alpha`` and stays out of the families.
-        identical: conditions whose twin is the rule itself by construction. Their content is exactly
+        identical: conditions that give every turn of a trajectory the same credit, so that their twin is
+            the rule itself up to which turns are shown. Their content is
             zero, and a duplicated cell may not enter the error stratum.
         barred: cells with a breach of budget, as (condition, arm, block).
         engine: ``auto`` (exact stratum with one twin a block, paired with several), or one of both.

@@ -49,7 +49,7 @@ def _cell(cell: Cell, runs: Sequence[RunScore], layout: Layout, question: Questi
         note = layout.barred.get(cell) or (
             "no complete block"
             if cell in layout.cells
-            else "the twin is the rule itself: it adds no information"
+            else "credit is the same at every turn: the twin moves nothing"
         )
         return CellMean(*cell, len(runs), diverged, 0, twins, None, None, None, None, note)
     scores = layout.y[layout.cells.index(cell)]
