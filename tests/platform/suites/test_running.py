@@ -186,7 +186,7 @@ def test_interrupted_it_says_how_to_go_on_and_a_dead_mlflow_only_delays(
     assert interim.returncode == 0, interim.stderr
     assert '"interim": true' in interim.stdout
     (page,) = home.glob("reports/small-*/report.html")
-    assert "xploratory" in page.read_text(encoding="utf-8")
+    assert "EXPLORATORY" in page.read_text(encoding="utf-8")
     assert "INADMISSIBLE" not in page.read_text(encoding="utf-8")
     assert not list(home.glob("reports/small-*/analysis.json"))
 
@@ -202,6 +202,17 @@ def test_interrupted_it_says_how_to_go_on_and_a_dead_mlflow_only_delays(
     synced = equipoise("sync", "--home", home)
     assert synced.returncode == 0, synced.stderr
     assert_mlflow_is_whole(home)
+    assert "**Exploratory:**" in note_of_the_suite(home)
+
+
+def note_of_the_suite(home: Path) -> str:
+    from equipoise.tracking.client import open_client
+    from equipoise.tracking.embedded import database_uri
+
+    client = open_client(database_uri(home))
+    (experiment,) = client.search_experiments(filter_string="tags.`equipoise.suite_hash` != ''")
+    (run,) = client.search_runs([experiment.experiment_id], "tags.`equipoise.key` = 'suite'")
+    return str(run.data.tags["mlflow.note.content"])
 
 
 def assert_no_outcome_is_shown(shown: "subprocess.CompletedProcess[str]") -> None:
