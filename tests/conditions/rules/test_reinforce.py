@@ -27,8 +27,8 @@ def test_a_group_of_four_by_hand(batch: Any, baseline: str, expected: list[float
     [
         ({}, 0.0),
         ({"singleton": "raw"}, 0.75),
-        ({"baseline": "mean"}, 0.0),
-        ({"baseline": "none", "singleton": "undefined"}, 0.75),
+        ({"subtract": "mean"}, 0.0),
+        ({"subtract": "none", "singleton": "undefined"}, 0.75),
     ],
 )
 def test_a_task_with_one_trajectory(batch: Any, params: dict[str, str], expected: float) -> None:
