@@ -35,22 +35,13 @@ class Batch:
         )
 
 
-def batch_of(
-    episodes: Sequence[Episode],
-    tasks: Sequence[int],
-    bank: TrieBank,
-    *,
-    parents: Sequence[int] | None = None,
-    branches: Sequence[int] | None = None,
-) -> Batch:
-    """Put episodes into columns.
+def batch_of(episodes: Sequence[Episode], tasks: Sequence[int], bank: TrieBank) -> Batch:
+    """Put episodes into columns, as collected ones.
 
     Args:
-        episodes: complete ones; a fork's holds copies of its parent's turns first.
+        episodes: each with at least one turn.
         tasks: pool task of each.
         bank: the tries they were played under.
-        parents: index of each fork's parent, -1 for collected episodes (the default).
-        branches: first own turn of each fork, 0 for collected episodes (the default).
     """
     lengths = np.array([len(e.actions) for e in episodes], dtype=np.int64)
     outcome = np.array([float(e.won) for e in episodes])
@@ -62,8 +53,8 @@ def batch_of(
         task=np.array(tasks, dtype=np.int64),
         outcome=outcome,
         turn_offsets=offsets,
-        parent=np.full(len(episodes), -1) if parents is None else np.array(parents, dtype=np.int64),
-        branch=np.zeros(len(episodes), np.int64) if branches is None else np.array(branches, dtype=np.int64),
+        parent=np.full(len(episodes), -1, dtype=np.int64),
+        branch=np.zeros(len(episodes), dtype=np.int64),
         state=_flat([e.keys for e in episodes]),
         action=_flat([e.actions for e in episodes]),
         n_actions=_flat([e.n_actions for e in episodes]),

@@ -27,7 +27,7 @@ def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
     states = [world.env.reset("pool", task) for task in tasks]
     starts = [Start(state, opening(world.words, state)) for state in states]
     episodes = sampler.play(starts, world.uniforms(len(starts), "collect"))
-    batch = batch_of(episodes, tasks, world.bank)
+    batch = batch_of(episodes, tasks, sampler.bank)
     batch.save(folder)
     lengths = batch.trajectories.lengths
     return {

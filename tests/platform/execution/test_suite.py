@@ -111,7 +111,14 @@ def test_all_cells_of_a_block_saw_the_trajectories_that_were_collected(ran: Any)
 
 @pytest.mark.parametrize(
     "key",
-    ["b0/base", "b1/collect", "b0/signals/carl", "b1/signals/replay", "b0/signals/noise", "b0/cell/carl/twin/0"],
+    [
+        "b0/base",
+        "b1/collect",
+        "b0/signals/carl",
+        "b1/signals/replay",
+        "b0/signals/noise",
+        "b0/cell/carl/twin/0",
+    ],
 )
 def test_the_same_job_again_gives_the_same_result_and_the_same_files(
     ran: Any, key: str, tmp_path: Path
@@ -144,5 +151,5 @@ def test_training_moves_the_policy_from_where_it_started(ran: Any) -> None:
 
 def test_a_job_of_no_known_kind_is_refused(ran: Any, tmp_path: Path) -> None:
     payload = {**ran.payloads["b0/base"], "job": "dream"}
-    with pytest.raises(ExecutionError, match="expected a job of kind base, .* got 'dream'"):
+    with pytest.raises(ExecutionError, match=r"expected a job of kind base, .* got 'dream'"):
         execute(payload, tmp_path, {})

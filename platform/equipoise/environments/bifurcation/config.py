@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import comb, perm
 
 from equipoise.environments.errors import EnvironmentConfigError
 from equipoise.environments.protocol import SPLITS
@@ -91,8 +92,23 @@ def _impossible(made: CorridorConfig, doors: int, landmarks: int) -> list[str]:
         "pivotal": (1, min(made.rooms, made.signs), made.pivotal),
         "signs": (1, landmarks - 1, made.signs),
     }
-    return [
+    faults = [
         f"{name}: expected {low} to {high}, got {value}"
         for name, (low, high, value) in limits.items()
         if not low <= value <= high
     ]
+    return faults or _too_many(made, landmarks)
+
+
+def _too_many(made: CorridorConfig, landmarks: int) -> list[str]:
+    """Pivotal rooms hold different signs, the others any of the landmarks that are none."""
+    places, signs = comb(made.rooms, made.pivotal), perm(made.signs, made.pivotal)
+    different = places * signs * (landmarks - made.signs) ** (made.rooms - made.pivotal)
+    wanted = made.pool + made.held_out + made.demonstrations
+    if wanted <= different:
+        return []
+    fault = (
+        f"tasks: expected at most {different} over all splits, as many as there are different corridors of "
+        f"rooms={made.rooms}, pivotal={made.pivotal}, signs={made.signs}, got {wanted}"
+    )
+    return [fault]

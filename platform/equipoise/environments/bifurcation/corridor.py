@@ -83,8 +83,9 @@ class Corridor:
             found[tuple(int(room) for room in rooms)] = None
         if len(found) < count:
             message = (
-                f"expected {count} distinct corridors over all splits, found {len(found)} with rooms={config.rooms}, "
-                f"pivotal={config.pivotal}, signs={config.signs}; ask for fewer tasks or longer corridors"
+                f"tasks: expected {count} different corridors over all splits, found {len(found)} by chance with "
+                f"rooms={config.rooms}, pivotal={config.pivotal}, signs={config.signs}; ask for fewer tasks or "
+                "longer corridors"
             )
             raise EnvironmentConfigError("bifurcation", [message])
         return list(found)
