@@ -55,7 +55,7 @@ bench: $(STAMP)
 	for script in benchmarks/*.py; do OMP_NUM_THREADS=1 $(BIN)/python $$script || exit 1; done
 
 docs: $(STAMP)
-	$(BIN)/python -m pytest tests/docs -q
+	$(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist
