@@ -18,12 +18,13 @@ _MAX_T_SEED = 20_240_607
 
 def two_sided_p(t: npt.ArrayLike, df: npt.ArrayLike) -> FloatArray:
     """P(|T| >= |t|) with df degrees of freedom, elementwise."""
-    return np.asarray(2.0 * stdtr(df, -np.abs(t)), dtype=np.float64)
+    return np.asarray(2.0 * stdtr(np.asarray(df, dtype=np.float64), -np.abs(t)), dtype=np.float64)
 
 
 def upper_p(t: npt.ArrayLike, df: npt.ArrayLike) -> FloatArray:
     """P(T >= t) with df degrees of freedom, elementwise."""
-    return np.asarray(stdtr(df, -np.asarray(t, dtype=np.float64)), dtype=np.float64)
+    freedom, value = np.asarray(df, dtype=np.float64), np.asarray(t, dtype=np.float64)
+    return np.asarray(stdtr(freedom, -value), dtype=np.float64)
 
 
 def critical(level: float, df: float) -> float:

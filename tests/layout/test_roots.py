@@ -30,7 +30,9 @@ def sources() -> list[Path]:
 
 def test_nothing_importable_lies_at_the_top() -> None:
     assert not list(TOP.glob("*.py"))
-    packages = [f for f in TOP.iterdir() if f.is_dir() and (f / "__init__.py").exists() and f.name not in HIDDEN]
+    packages = [
+        f for f in TOP.iterdir() if f.is_dir() and (f / "__init__.py").exists() and f.name not in HIDDEN
+    ]
     assert not packages
 
 
@@ -51,7 +53,9 @@ def test_no_importable_name_hides_the_standard_library() -> None:
 @pytest.mark.parametrize("where", [".", *ROOTS, *(f"{r}/{p}" for r, p in ROOTS.items()), "tests"])
 def test_the_standard_platform_module_is_found_from(where: str) -> None:
     code = "import platform; print(platform.system())"
-    done = subprocess.run([sys.executable, "-c", code], cwd=TOP / where, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP / where, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == os.uname().sysname
 
 
