@@ -106,7 +106,7 @@ def test_fewer_demonstrations_than_a_batch_are_refused(cloning: Callable[[WarmSt
 
 
 def test_a_policy_that_was_never_probed_is_not_taken(cloning: Callable[[WarmStart], Cloning]) -> None:
-    with pytest.raises(ExecutionError, match="did not reach .*none was made"):
+    with pytest.raises(ExecutionError, match=r"did not reach .*none was made"):
         cloning(replace(SETTINGS, max_epochs=1, probe_every=1000))
 
 
