@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from equipoise.errors import StoreError, TrackingError
 from equipoise.tracking.writer import SyncSummary, Writer
 
 __all__ = ["Companion", "make_writer", "start_companion"]
@@ -101,8 +102,16 @@ def main(home: Path, uri: str | None) -> SyncSummary:
     return replace(writer.sync(), written=len(shown), unchanged=0)
 
 
+def _said(home: Path, uri: str | None) -> str:
+    """What the parent is to tell the user; errors that were raised on purpose are told, others go to the log."""
+    try:
+        return main(home, uri).sentence
+    except (TrackingError, StoreError) as error:
+        return f"MLflow is behind: {error} Nothing is lost: the store keeps every result."
+
+
 if __name__ == "__main__":
-    said = main(Path(sys.argv[1]), sys.argv[2] or None).sentence
+    said = _said(Path(sys.argv[1]), sys.argv[2] or None)
     # A parent that was killed reads no more.
     with contextlib.suppress(BrokenPipeError):
         os.write(1, f"{said}\n".encode())

@@ -1,5 +1,6 @@
 """The report and the files beside it: the same from the same results, honest about what precedes them."""
 
+import json
 import re
 import shutil
 import sqlite3
@@ -16,7 +17,7 @@ from equipoise_preregistration import ChainError, load_suite
 from equipoise_reports import NothingToReport
 
 if TYPE_CHECKING:
-    from tests.platform.suites.conftest import Finished
+    from tests.platform.suites.conftest import Equipoise, Finished
 
 pytestmark = pytest.mark.slow
 
@@ -73,3 +74,11 @@ def test_before_any_run_there_is_nothing_to_report(small: Path, tmp_path: Path) 
     with pytest.raises(NothingToReport, match="run it first: `equipoise run small`"):
         publish(store, tmp_path)
     assert not (tmp_path / "reports").exists()
+
+
+def test_programs_are_told_where_the_report_is(finished: "Finished", equipoise: "Equipoise") -> None:
+    told = json.loads(equipoise("report", "small", "--home", finished.home, "--json").stdout)
+    assert list(told) == ["name", "hash", "report", "interim", "missing"]
+    assert (told["name"], told["interim"], told["missing"]) == ("small", False, 0)
+    assert Path(told["report"]).is_file()
+    assert told["hash"].startswith("eq1:")
