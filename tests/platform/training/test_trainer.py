@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from equipoise.errors import ExecutionError
 from equipoise.policies.model import weights_digest
 from equipoise.policies.transcripts import Transcripts
 from equipoise.training.settings import TrainingSettings
@@ -224,3 +225,16 @@ def test_a_trained_model_still_samples(
     played = replace(sampler, model=model).play(starts, uniforms)
     read = score(model, Transcripts.of(played, bank))
     np.testing.assert_allclose(read, [v for e in played for v in e.logprobs], atol=1e-5)
+
+
+def test_a_trainer_that_ends_before_its_plan_is_found_out(
+    make_plan: Callable[..., Plan],
+    make_model: Callable[[], Any],
+    train: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CreditTrainer, "train", lambda self: self.counts.step(0.1))
+    with pytest.raises(
+        ExecutionError, match=r"expected 3 optimizer steps of 4 slots, counted 1; .* nothing of"
+    ):
+        train(make_model(), make_plan(slots=12))

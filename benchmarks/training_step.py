@@ -1,0 +1,130 @@
+"""How much a step of the credit trainer costs beside a plain torch loop on the same rows.
+
+    OMP_NUM_THREADS=1 python benchmarks/training_step.py [--steps 60] [--batch 16] [--hidden 64] [--repeats 3]
+
+Prints one JSON object. Both sides collate the same slots, take the same gradient and the same AdamW step; their
+weights are compared before they are timed. `ratio` is of the time of a further step, `ratio_of_runs` of whole runs,
+what is set up before the first step included.
+"""
+
+import argparse
+import gc
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from equipoise.environments.registry import make_environment
+from equipoise.policies.episodes import Start
+from equipoise.policies.model import tiny_qwen3
+from equipoise.policies.rollout import Sampler, opening
+from equipoise.policies.rows import collate_rows, token_logprobs
+from equipoise.policies.tokens import WordTokens
+from equipoise.policies.transcripts import Transcripts
+from equipoise.policies.tries import TrieBank
+from equipoise.training.settings import TrainingSettings
+from equipoise.training.trainer import train_on_plan
+from equipoise_budget import Plan
+
+SETTINGS = TrainingSettings(learning_rate=1e-3, max_grad_norm=1.0, normalisation="admissible")
+
+
+def household(hidden: int) -> tuple[WordTokens, Transcripts]:
+    """Transcripts of an untrained policy: 64 episodes of 15 turns."""
+    env = make_environment("household", {"tasks": {"pool": 8, "held_out": 1, "demonstrations": 1}}, 0)
+    words = WordTokens(env.vocabulary())
+    bank = TrieBank(words)
+    sampler = Sampler(tiny_qwen3(len(words), hidden=hidden, layers=2, seed=0), words, bank, env, horizon=15)
+    states = [env.reset("pool", task) for task in range(8) for _ in range(8)]
+    starts = [Start(state, opening(words, state)) for state in states]
+    return words, Transcripts.of(sampler.play(starts, np.random.default_rng(0).random((64, 60))), bank)
+
+
+def plan_of(turns: int, steps: int, batch: int) -> Plan:
+    rng = np.random.default_rng(1)
+    slots = steps * batch
+    example = np.concatenate([rng.permutation(turns) for _ in range(-(-slots // turns))])[:slots]
+    presentation = np.arange(slots) // turns
+    return Plan(example, presentation, rng.normal(size=slots), np.arange(slots) // batch, batch, "native")
+
+
+def plain_loop(model: Any, transcripts: Transcripts, plan: Plan) -> None:
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, weight_decay=0.0)
+    for begin in range(0, plan.slots, plan.batch):
+        slots = slice(begin, begin + plan.batch)
+        rows = collate_rows(transcripts, [[int(turn)] for turn in plan.example[slots]])
+        logits = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False).logits
+        weight = torch.from_numpy(plan.weight[slots].copy()).float()[rows.row]
+        loss = -(weight * token_logprobs(logits, rows, "admissible")).sum() / plan.batch
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.max_grad_norm)
+        optimizer.step()
+    model.eval()
+
+
+def fastest(call: Callable[[], object], repeats: int) -> float:
+    """Processor seconds of the fastest of some calls: others may use the machine meanwhile."""
+    found = []
+    for _ in range(repeats):
+        began = time.process_time()
+        call()
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name, default in (("steps", 60), ("batch", 16), ("hidden", 64), ("repeats", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    words, transcripts = household(chosen.hidden)
+    turns = len(transcripts.trajectory)
+
+    def fresh() -> Any:
+        return tiny_qwen3(len(words), hidden=chosen.hidden, layers=2, seed=0)
+
+    def ours(plan: Plan, model: Any = None) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            train_on_plan(model or fresh(), words, transcripts, plan, SETTINGS, Path(folder))
+
+    def plain(plan: Plan, model: Any = None) -> None:
+        plain_loop(model or fresh(), transcripts, plan)
+
+    short, long = (plan_of(turns, steps, chosen.batch) for steps in (chosen.steps // 3, chosen.steps))
+    one, other = fresh(), fresh()
+    ours(short, one)
+    plain(short, other)
+    gap = max(
+        float((a - b).detach().abs().max()) for a, b in zip(one.parameters(), other.parameters(), strict=True)
+    )
+    assert gap < 1e-4, f"the two loops ended {gap} apart"
+    gc.freeze()  # as a worker does before it forks
+    seconds = {
+        name: [fastest(partial(call, plan), chosen.repeats) for plan in (short, long)]
+        for name, call in (("trainer", ours), ("plain", plain))
+    }
+    step = {name: (b - a) / (long.steps - short.steps) for name, (a, b) in seconds.items()}
+    told = {
+        "parameters": sum(p.numel() for p in fresh().parameters()),
+        "batch": chosen.batch,
+        "steps": chosen.steps,
+        "trainer_step_ms": round(1e3 * step["trainer"], 2),
+        "plain_step_ms": round(1e3 * step["plain"], 2),
+        "ratio": round(step["trainer"] / step["plain"], 3),
+        "ratio_of_runs": round(seconds["trainer"][1] / seconds["plain"][1], 3),
+        "largest_weight_gap": gap,
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
