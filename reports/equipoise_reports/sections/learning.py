@@ -36,10 +36,27 @@ def _statement(study: Study) -> str:
     above = sum(after > before for after, before in pairs)
     before, after = mean([pair[1] for pair in pairs]), mean([pair[0] for pair in pairs])
     start = f"On the {study.design.primary} tasks the matched baseline {baseline} went from "
-    change = f"{numbers.percent(before)} to {numbers.percent(after)} ({numbers.points(gain)} points), "
+    change = f"{numbers.percent(before)} to {numbers.percent(after)} ({numbers.points(gain)} points"
+    bounds = _bounds(study)
+    seen = (
+        f", {100 * (1 - study.design.alpha):g} % interval {numbers.interval(bounds)}), " if bounds else "), "
+    )
     where = f"above the untrained policy in {above} of {numbers.plural(len(pairs), 'block')}."
-    doubt = " The budget taught the baseline nothing, so differences between rules mean little here."
-    return start + change + where + (doubt if gain <= 0 else "")
+    return start + change + seen + where + _doubt(gain, bounds)
+
+
+def _bounds(study: Study) -> tuple[float, float] | None:
+    """The paired interval of the gain, where the analysis has one."""
+    figures = study.analysis.learning.figures if study.analysis else None
+    return figures.ci if figures else None
+
+
+def _doubt(gain: float, bounds: tuple[float, float] | None) -> str:
+    if gain <= 0:
+        return " The budget taught the baseline nothing, so differences between rules mean little here."
+    if bounds and bounds[0] <= 0:
+        return " The interval includes zero: these blocks do not show that the baseline learned."
+    return ""
 
 
 def _table(study: Study) -> Table:
