@@ -1,6 +1,7 @@
 """What it cost to obtain credit, counted from what was really played and scored."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.policies.episodes import Episode, Start
@@ -9,7 +10,7 @@ from equipoise_budget import Cost, Decoder
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
-__all__ = ["decoder_of", "played", "scored"]
+__all__ = ["decoder_of", "played", "sampled", "scored"]
 
 
 def decoder_of(model: "Qwen3ForCausalLM") -> Decoder:
@@ -21,25 +22,32 @@ def decoder_of(model: "Qwen3ForCausalLM") -> Decoder:
     return Decoder(parameters, config.num_hidden_layers, config.num_attention_heads * config.head_dim)
 
 
-def played(model: "Qwen3ForCausalLM", starts: Sequence[Start], episodes: Sequence[Episode]) -> Cost:
+def played(
+    model: "Qwen3ForCausalLM", starts: Sequence[Start], episodes: Sequence[Episode], *, restored: bool = False
+) -> Cost:
     """Tokens that the policy read and wrote, actions it took, states it was put into.
-
-    A prefix that was only restored counts in none of them; its encoding is shared by all that start from it.
 
     Args:
         model: that played.
         starts: where each episode began.
         episodes: what came of them.
+        restored: whether the starts are states that were played to before. Their prefixes were counted then, and
+            their encoding is shared by all that start there.
     """
     decoder = decoder_of(model)
     whole = [len(episode.tokens) for episode in episodes]
-    restored = [len(start.prefix) if start.turns else 0 for start in starts]
+    before = [len(start.prefix) if restored else 0 for start in starts]
     return Cost(
-        rollout_tokens=sum(whole) - sum(restored),
+        rollout_tokens=sum(whole) - sum(before),
         environment_steps=sum(len(episode.actions) for episode in episodes),
         environment_resets=len(starts),
-        flops=decoder.forward(whole) - decoder.forward(restored),
+        flops=decoder.forward(whole) - decoder.forward(before),
     )
+
+
+def sampled(model: "Qwen3ForCausalLM", starts: Sequence[Start], episodes: Sequence[Episode]) -> Cost:
+    """Actions drawn at states that were played to before, and not taken: no environment is touched."""
+    return replace(played(model, starts, episodes, restored=True), environment_steps=0, environment_resets=0)
 
 
 def scored(model: "Qwen3ForCausalLM", lengths: Sequence[int]) -> Cost:

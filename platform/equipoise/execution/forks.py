@@ -54,7 +54,7 @@ def _execute(world: World, sampler: Sampler, batch: Batch, chosen: Forks, wave: 
     episodes = sampler.play(starts, world.uniforms(len(starts), "forks", wave))
     tasks = trajectories.task[chosen.parent].tolist()
     grown = _append(batch, batch_of(episodes, tasks, sampler.bank), chosen.parent, chosen.branch)
-    return grown, played(sampler.model, starts, episodes)
+    return grown, played(sampler.model, starts, episodes, restored=True)
 
 
 def _append(batch: Batch, forks: Batch, parents: IntArray, branches: IntArray) -> Batch:

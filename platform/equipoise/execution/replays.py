@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from equipoise.environments.protocol import State
 from equipoise.execution.batches import Batch, states_of
-from equipoise.execution.costs import played
+from equipoise.execution.costs import played, sampled
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler
@@ -108,7 +108,7 @@ def _alternatives(
         drawn = [e.actions[0] for e in episodes[index * _ATTEMPTS : (index + 1) * _ATTEMPTS]]
         distinct = list(dict.fromkeys(action for action in drawn if action != place.action))
         found.append(distinct[:wanted])
-    return found, played(sampler.model, starts, episodes)
+    return found, sampled(sampler.model, starts, episodes)
 
 
 def _roll(
@@ -127,4 +127,4 @@ def _roll(
     uniforms = shared[np.broadcast_to(rows, (len(ready), arms, repeats)).reshape(-1)]
     episodes = sampler.play(starts, uniforms)
     outcomes = np.array([float(e.won) for e in episodes]).reshape(len(ready), arms, repeats)
-    return outcomes, played(sampler.model, starts, episodes)
+    return outcomes, played(sampler.model, starts, episodes, restored=True)

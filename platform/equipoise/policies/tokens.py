@@ -3,6 +3,7 @@
 A transcript reads ``<bos> observation <act> command <eot> observation <act> command <eot> ...``.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 __all__ = ["MARKERS", "WordTokens"]
+
+_PARTS = re.compile(r"[A-Za-z0-9']+|[^A-Za-z0-9'\s]")
 
 MARKERS = ("<pad>", "<bos>", "<act>", "<eot>", "<end>")
 
@@ -34,19 +37,26 @@ class WordTokens:
         return len(self.words)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Ids of the whitespace-separated words of a text.
+        """Ids of the words of a text: what blanks separate or, where the vocabulary lacks that, its parts.
+
+        The parts are runs of letters, digits and apostrophes, and every other sign by itself, so that a full stop
+        need not be listed behind every word.
 
         Raises:
-            ExecutionError: if a word is not in the vocabulary.
+            ExecutionError: if a word and its parts are not in the vocabulary.
         """
         known = self._cache.get(text)
         if known is None:
-            known = self._cache[text] = tuple(self._id(word, text) for word in text.split())
+            words = (part for word in text.split() for part in self._parts(word))
+            known = self._cache[text] = tuple(self._id(word, text) for word in words)
         return known
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words of a sequence of ids, separated by spaces."""
         return " ".join(self.words[index] for index in ids)
+
+    def _parts(self, word: str) -> list[str]:
+        return [word] if word in self._ids else _PARTS.findall(word)
 
     def _id(self, word: str, text: str) -> int:
         found = self._ids.get(word)

@@ -101,8 +101,8 @@ def test_what_playing_costs_by_hand(ran: Any, base: Any) -> None:
     assert (cost.rollout_tokens, cost.environment_steps, cost.environment_resets) == (22, 4, 1)
     later = Start(world.env.step(state, state.admissible[0]), tuple(first[0].tokens[:9]), turns=1)
     rest = sampler.play([later], np.zeros((1, 4)))
-    assert played(base, [later], rest).rollout_tokens == 22 - 9
+    assert played(base, [later], rest, restored=True).rollout_tokens == 22 - 9
     decoder = decoder_of(base)
-    assert played(base, [later], rest).flops == decoder.forward([22]) - decoder.forward([9])
+    assert played(base, [later], rest, restored=True).flops == decoder.forward([22]) - decoder.forward([9])
     assert decoder.parameters == sum(p.numel() for p in base.parameters())
     assert scored(base, [3, 4]) == Cost(scoring_tokens=7, flops=decoder.forward([3, 4]))

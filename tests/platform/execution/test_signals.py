@@ -111,7 +111,11 @@ def test_replays_cover_the_allowance_and_say_why_not_elsewhere(ran: Any, sampler
     assert np.isnan(replays.alternative[~measured]).all()
     assert np.isin(replays.factual[measured], [0.0, 1.0]).all()
     assert replays.alternative.shape == (trajectories.n_turns, 1, 3)
-    assert cost.environment_resets == chosen.sum() * 16 + measured.sum() * 2 * 3
+    assert cost.environment_resets == measured.sum() * 2 * 3
+    left = 4 - trajectories.turn_index[measured]
+    assert cost.environment_steps == left.sum() * 2 * 3
+    # "open DOOR <eot>" of each draw; "LANDMARK <act>" besides between two turns that were played on
+    assert cost.rollout_tokens == chosen.sum() * 16 * 3 + (left * 3 + (left - 1) * 2).sum() * 2 * 3
 
 
 def test_too_few_alternatives_are_a_reason_and_never_a_zero(ran: Any, sampler: Any) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from equipoise.environments.registry import make_environment
 from equipoise.errors import ExecutionError
 from equipoise.policies.tokens import MARKERS, WordTokens
 
@@ -36,3 +37,28 @@ def test_the_tokenizer_for_transformers_gives_the_same_ids() -> None:
     assert theirs("take pear")["input_ids"] == list(tokens.encode("take pear"))
     assert (theirs.pad_token, theirs.bos_token, theirs.eos_token) == (MARKERS[0], MARKERS[1], MARKERS[3])
     assert theirs.convert_tokens_to_ids(list(tokens.words)) == list(range(len(tokens)))
+
+
+def test_a_word_that_is_not_listed_whole_is_read_in_its_parts() -> None:
+    tokens = WordTokens(["apple", "pear.", "pear", ".", ",", "there's"])
+    assert [tokens.words[k] for k in tokens.encode("pear. apple, there's apple.")] == [
+        "pear.",
+        "apple",
+        ",",
+        "there's",
+        "apple",
+        ".",
+    ]
+
+
+@pytest.mark.parametrize("wording", ["terse", "alfworld"])
+def test_households_are_read_in_both_wordings(wording: str) -> None:
+    config = {"tasks": {"pool": 3, "held_out": 1, "demonstrations": 1}, "words": wording}
+    home = make_environment("household", config, 0)
+    tokens = WordTokens(home.vocabulary())
+    for task in range(3):
+        state = home.reset("pool", task)
+        while not state.done:
+            assert len(tokens.encode(state.observation)) >= len(state.observation.split())
+            assert len({tokens.encode(command) for command in state.admissible}) == len(state.admissible)
+            state = home.step(state, home.expert(state))
