@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["run_cell"]
 
 _KL_TURNS = 256
+_ROUNDING = 1e-9
+"""Weights are counted in double precision: their sums differ from the plan's by the order of summation only."""
 
 
 def run_cell(
@@ -97,7 +99,13 @@ def _received(
     budget = None if cell["arm"] == "native" else registered_budget(world)
     # A run that diverged is a result: it received less than planned because of what it did with it.
     found = (
-        breaches(_planned(plan, batch), dose, budget=budget, ledger=counts.ledger)
+        breaches(
+            _planned(plan, batch),
+            dose,
+            budget=budget,
+            ledger=counts.ledger,
+            tolerance=max(_ROUNDING, world.suite.budget.tolerance),
+        )
         if training.diverged is None
         else ()
     )
