@@ -33,7 +33,7 @@ class Environment(Section):
         tasks: How many tasks of each split.
         size: Its sizes (household: receptacles, objects); a missing one takes the environment's default.
         horizon: Most turns of an episode.
-        options: Any further keys of the environment (bifurcation: rooms, doors, pivotal, noise).
+        options: Any further keys of the environment (bifurcation: rooms, doors, pivotal, signs).
     """
 
     name: str = "household"
@@ -86,8 +86,8 @@ class Policy(Section):
         name: Which policy.
         hidden: Width.
         layers: Depth.
-        normalisation: Over what an action's probability sums to one, when acting and when training alike:
-            the admissible commands, or the whole vocabulary.
+        normalisation: Over what the likelihood that is trained sums to one: the admissible commands, as when
+            acting, or the whole vocabulary.
         warm_start: How the base policy comes about.
     """
 
@@ -96,6 +96,10 @@ class Policy(Section):
     layers: Size = 2
     normalisation: Literal["admissible", "vocabulary"] = "admissible"
     warm_start: WarmStart = WarmStart()
+
+
+Clip = Annotated[tuple[Annotated[float, Field(gt=0.0, le=1.0)], Positive], Field(strict=False)]
+"""How far below and above 1 a probability ratio may lie."""
 
 
 class Training(Section):
@@ -113,7 +117,7 @@ class Training(Section):
     learning_rate: Positive = 1e-3
     max_grad_norm: Positive = 1.0
     weight_decay: Number = 0.0
-    clip: Annotated[tuple[Annotated[float, Field(gt=0.0, le=1.0)], Positive] | None, Field(strict=False)] = None
+    clip: Clip | None = None
 
 
 class Collection(Section):

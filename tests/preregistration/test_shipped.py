@@ -73,7 +73,7 @@ def test_the_demo_states_only_what_it_says() -> None:
         "oracle",
         "random",
     ]
-    assert (suite.blocks, suite.budget.examples, suite.budget.optimizer_steps) == (5, 640, 40)
+    assert (suite.blocks, suite.budget.examples, suite.budget.optimizer_steps) == (5, 1024, 64)
     assert suite.baseline.rule == "grpo"
 
 

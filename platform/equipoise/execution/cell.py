@@ -12,11 +12,12 @@ from equipoise.execution.costs import decoder_of
 from equipoise.execution.displacement import kl_from_start, l2_between
 from equipoise.execution.evaluation import evaluate
 from equipoise.execution.plans import plan_of, registered_budget
+from equipoise.execution.untrained import nothing_received
 from equipoise.execution.world import World
 from equipoise.policies.model import save_weights, weights_digest
 from equipoise.training.counts import Counts
 from equipoise.training.settings import TrainingSettings
-from equipoise_budget import Cost, Dose, Plan, PlannedDose, breaches, counted_dose
+from equipoise_budget import Budget, Cost, Dose, EmptyBudget, Plan, PlannedDose, breaches, counted_dose
 from equipoise_conditions.credit import Credit
 
 if TYPE_CHECKING:
@@ -45,11 +46,20 @@ def run_cell(
     from equipoise.training.trainer import train_on_plan
 
     batch, credit = Batch.load(folders["batch"]), Credit.load(folders["signals"] / "credit.npz")
-    plan = plan_of(world, cell, batch.trajectories, credit)
-    plan.save(folder / "plan.npz")
     start, model = (world.model_from(folders["base"] / "base.safetensors") for _ in range(2))
+    budget = None if cell["arm"] == "native" else registered_budget(world)
     began = time.perf_counter()
-    training = train_on_plan(model, world.words, batch.transcripts, plan, _settings(world), folder / "trl")
+    try:
+        plan = plan_of(world, cell, batch.trajectories, credit)
+    except EmptyBudget as error:
+        received, digest = nothing_received(error, budget), "none"
+    else:
+        plan.save(folder / "plan.npz")
+        training = train_on_plan(
+            model, world.words, batch.transcripts, plan, _settings(world), folder / "trl"
+        )
+        received = _received(world, budget, training, (start, model), plan, batch)
+        digest = plan.digest()
     trained = time.perf_counter()
     outcomes = evaluate(world, model)
     judged = time.perf_counter()
@@ -57,18 +67,15 @@ def run_cell(
     return {
         "kind": "cell",
         "cell": dict(cell),
-        "end": "ok" if training.diverged is None else "diverged",
-        "message": training.diverged,
         "outcomes": outcomes,
-        "planned": {**_planned(plan, batch).to_json(), "fill": plan.fill, "batch": plan.batch},
-        **_received(world, cell, training, (start, model), plan, batch),
+        **received,
         "credit": {
             "examples": len(credit.examples),
             "reasons": credit.counts_by_reason(),
             "digest": credit.digest(),
         },
         "digests": {
-            "plan": plan.digest(),
+            "plan": digest,
             "weights": weights_digest(model),
             "trajectories": batch.trajectories.digest(),
         },
@@ -87,7 +94,7 @@ def _planned(plan: Plan, batch: Batch) -> PlannedDose:
 
 def _received(
     world: World,
-    cell: Mapping[str, object],
+    budget: Budget | None,
     training: "Training",
     models: tuple["Qwen3ForCausalLM", "Qwen3ForCausalLM"],
     plan: Plan,
@@ -95,12 +102,11 @@ def _received(
 ) -> dict[str, object]:
     """The counted dose, step by step and in all, what it cost, and where it is not what was planned."""
     counts = training.counts
-    dose = _dose(counts, *models, batch)
-    budget = None if cell["arm"] == "native" else registered_budget(world)
+    dose, planned = _dose(counts, *models, batch), _planned(plan, batch)
     # A run that diverged is a result: it received less than planned because of what it did with it.
     found = (
         breaches(
-            _planned(plan, batch),
+            planned,
             dose,
             budget=budget,
             ledger=counts.ledger,
@@ -111,6 +117,9 @@ def _received(
     )
     cost = Cost(forward_tokens_train=sum(counts.lengths), flops=decoder_of(models[0]).train(counts.lengths))
     return {
+        "end": "ok" if training.diverged is None else "diverged",
+        "message": training.diverged,
+        "planned": {**planned.to_json(), "fill": plan.fill, "batch": plan.batch},
         "dose": dose.to_json(),
         "steps": counts.ledger.steps,
         "breaches": list(found),

@@ -14,6 +14,7 @@ from equipoise.execution.displacement import kl_from_start, l2_between
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import opening
 from equipoise_budget import Cost
+from equipoise_conditions.credit import Credit, Reason
 from equipoise_preregistration import Suite
 
 
@@ -71,6 +72,22 @@ def test_a_run_that_diverges_is_judged_and_written_down(
     assert result["digests"]["weights"] == ran.results["b0/base"]["digests"]["weights"]
     assert result["outcomes"] == ran.results["b0/base"]["outcomes"]
     assert (result["dose"]["l2_from_start"], result["dose"]["kl_from_start"]) == (0.0, 0.0)
+
+
+def test_a_rule_that_leaves_no_example_trains_nothing_and_owes_its_budget(ran: Any, tmp_path: Path) -> None:
+    turns = ran.batch("b0/collect").trajectories.n_turns
+    nothing = copy.copy(ran)
+    empty = tmp_path / "signals"
+    empty.mkdir()
+    Credit(np.full(turns, np.nan), np.full(turns, int(Reason.NO_ALTERNATIVE))).save(empty / "credit.npz")
+    nothing.folders = {**ran.folders, "b0/signals/replay": empty}
+    for arm, owed in (("native", 0), ("matched", 1), ("twin", 1)):
+        result = nothing.again(f"b0/cell/replay/{arm}/0", tmp_path)
+        assert result["outcomes"] == ran.results["b0/base"]["outcomes"]
+        assert (result["end"], result["dose"]["slots"], result["dose"]["optimizer_steps"]) == ("ok", 0, 0)
+        assert len(result["breaches"]) == owed
+        assert all("the budget is 16 slots, counted 0" in breach for breach in result["breaches"])
+        assert result["planned"]["slots"] == 0
 
 
 def test_the_plan_and_the_count_agree_in_every_cell(ran: Any) -> None:
