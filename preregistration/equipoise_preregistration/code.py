@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
+from equipoise_preregistration.errors import SuiteError
+
 __all__ = ["PACKAGES", "CodeVersion", "code_version"]
 
 PACKAGES = (
@@ -104,10 +106,28 @@ def _tracked(folder: Path) -> bool:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git answers, or None where there is no git, no checkout, or it refuses."""
+    """What git answers, or None where there is no git, no checkout, or it refuses.
+
+    Raises:
+        SuiteError: If git was killed or did not answer in time: what it would have said decides the identity.
+    """
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
+    except subprocess.CalledProcessError as error:
+        if error.returncode >= 0:
+            return None
+        message = (
+            f"expected git to tell the version of the code, but it was killed by signal {-error.returncode}"
+        )
+        raise SuiteError(f"{message}; run the same command again") from error
+    except subprocess.TimeoutExpired as error:
+        message = (
+            f"expected git to tell the version of the code in {folder} within 30 s, but it did not answer"
+        )
+        raise SuiteError(
+            f"{message}; run the same command again, or look at what keeps the disk busy"
+        ) from error
+    except OSError:
         return None
     return answer.stdout.strip()

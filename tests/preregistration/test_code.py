@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise_preregistration import code
+from equipoise_preregistration import SuiteError, code
 
 
 @pytest.fixture
@@ -75,3 +75,16 @@ def test_without_git_the_files_are_the_name(packages: Path, monkeypatch: pytest.
     assert code.code_version() == first
     (packages / "__init__.py").write_text("x = 2\n")
     assert code.code_version() != first
+
+
+def test_a_git_that_is_killed_is_an_error_and_not_another_version(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(packages)
+    killed = tmp_path / "bin" / "git"
+    killed.parent.mkdir()
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    monkeypatch.setenv("PATH", str(killed.parent), prepend=":")
+    with pytest.raises(SuiteError, match="killed by signal 9; run the same command again"):
+        code.code_version()

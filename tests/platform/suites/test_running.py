@@ -1,5 +1,6 @@
 """A suite run by the command line, left alone or killed on the way, and what its store and MLflow then hold."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -68,10 +69,15 @@ def done(home: Path) -> int:
         store.close()
 
 
-def children(pid: int) -> list[int]:
-    """Jobs at work: the companion is none of them."""
+def children(pid: int, home: Path) -> list[int]:
+    """Jobs at work, each in its own folder: neither the companion nor git, which is asked at the start."""
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in listed if b"companion" not in Path(f"/proc/{child}/cmdline").read_bytes()]
+    found = []
+    for child in listed:
+        with contextlib.suppress(FileNotFoundError):
+            if Path(f"/proc/{child}/cwd").readlink().is_relative_to(home / "work"):
+                found.append(int(child))
+    return found
 
 
 def assert_mlflow_is_whole(home: Path) -> None:
@@ -145,8 +151,8 @@ def test_killed_at_any_moment_the_same_command_ends_with_the_same_bytes(
         running.communicate()
         assert running.returncode == -signal.SIGKILL
     running = start("run", small, "--home", home)
-    until(lambda: children(running.pid))
-    os.kill(children(running.pid)[0], signal.SIGKILL)
+    until(lambda: children(running.pid, home))
+    os.kill(children(running.pid, home)[0], signal.SIGKILL)
     _, said = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, said
     until(lambda: not companions(home))
