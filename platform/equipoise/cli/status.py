@@ -9,6 +9,7 @@ from rich.console import Console
 from equipoise.cli.home import DEFAULT_HOME
 from equipoise.cli.options import Home, Json
 from equipoise.cli.output import say, show_json, show_table
+from equipoise.cli.progress import duration
 from equipoise.store import STATES, Progress, Store, SuiteRecord, open_store
 
 __all__ = ["status"]
@@ -71,14 +72,8 @@ def _line(progress: Progress) -> str:
     if progress.per_minute and _is_open(progress):
         parts.append(f"{progress.per_minute:.1f} a minute")
     if progress.eta_seconds is not None:
-        parts.append(f"about {_duration(progress.eta_seconds)} left")
+        parts.append(f"about {duration(progress.eta_seconds)} left")
     troubles: dict[str, Any] = {end: number for end, number in progress.ends.items() if end != "done"}
     if troubles:
         parts.append("attempts: " + ", ".join(f"{number} {end}" for end, number in troubles.items()))
     return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
