@@ -33,7 +33,8 @@ def _until(condition: Any) -> None:
 
 def _holds_a_cell(bench: Any) -> bool:
     """Whether two leases are held just now; cells sleep, so one is still held when the parent is killed."""
-    return sum(state == "running" and "cell" in key for key, state in bench.states().items()) == 2
+    held = [key for key, state in bench.states().items() if state == "running" and "cell" in key]
+    return len(held) == 2
 
 
 def test_a_killed_parent_started_again_at_once_finishes_every_job_once(bench: Any) -> None:
