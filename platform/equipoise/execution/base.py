@@ -1,14 +1,19 @@
 """The base policy of a block: an expert cloned to the registered band, and judged untrained."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from equipoise.execution.evaluation import evaluate
+from equipoise.execution.warm import keep, kept
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.model import save_weights, weights_digest
 from equipoise.policies.rollout import opening
 from equipoise.policies.transcripts import Transcripts
-from equipoise.policies.warm_start import WarmStart, clone, demonstrate
+from equipoise.policies.warm_start import Cloning, WarmStart, clone, demonstrate
+
+if TYPE_CHECKING:
+    from transformers import Qwen3ForCausalLM
 
 __all__ = ["make_base"]
 
@@ -16,11 +21,27 @@ _PROBES_PER_TASK = 8
 
 
 def make_base(world: World, folder: Path) -> dict[str, object]:
-    """Clone, evaluate, and write `base.safetensors` into the folder.
+    """Clone (or take the kept result of an equal recipe), evaluate, and write `base.safetensors` into the folder.
 
     Raises:
         ExecutionError: if cloning misses the registered band.
     """
+    model = world.fresh_model()
+    cloning = kept(world, model)
+    if cloning is None:
+        cloning = _clone(world, model)
+        keep(world, model, cloning)
+    save_weights(model, folder / "base.safetensors")
+    return {
+        "kind": "base",
+        "block": world.block,
+        "outcomes": evaluate(world, model),
+        "cloning": {"steps": cloning.steps, "probes": list(cloning.probes)},
+        "digests": {"weights": weights_digest(model)},
+    }
+
+
+def _clone(world: World, model: "Qwen3ForCausalLM") -> Cloning:
     chosen = world.suite.policy.warm_start
     settings = WarmStart(
         demonstrations=chosen.demonstrations,
@@ -31,7 +52,6 @@ def make_base(world: World, folder: Path) -> dict[str, object]:
         max_epochs=chosen.max_epochs,
         probe_every=chosen.probe_every,
     )
-    model = world.fresh_model()
     sampler = world.sampler(model, world.suite.collection.temperature)
     rng = world.rng("demonstrations")
     episodes = demonstrate(world.env, sampler, settings.demonstrations, settings.epsilon, rng)
@@ -39,7 +59,7 @@ def make_base(world: World, folder: Path) -> dict[str, object]:
     for task in range(world.env.tasks("pool")):
         state = world.env.reset("pool", task)
         starts.extend([Start(state, opening(world.words, state))] * _PROBES_PER_TASK)
-    cloning = clone(
+    return clone(
         model,
         sampler,
         Transcripts.of(episodes, world.bank),
@@ -48,11 +68,3 @@ def make_base(world: World, folder: Path) -> dict[str, object]:
         world.rng("cloning"),
         normalisation=world.suite.policy.normalisation,
     )
-    save_weights(model, folder / "base.safetensors")
-    return {
-        "kind": "base",
-        "block": world.block,
-        "outcomes": evaluate(world, model),
-        "cloning": {"steps": cloning.steps, "probes": list(cloning.probes)},
-        "digests": {"weights": weights_digest(model)},
-    }

@@ -43,6 +43,8 @@ def run_suite(
     # Both count only if they are set before the numeric libraries are loaded, and are part of the registration.
     limit_threads(settings.threads)
     os.environ["ATEN_CPU_CAPABILITY"] = settings.cpu_capability
+    # Base policies are kept in the project, by what made them.
+    os.environ.setdefault("EQUIPOISE_CACHE", str(home / "cache"))
     from equipoise.execution.execute import execute, preload
 
     store = open_store(home)
