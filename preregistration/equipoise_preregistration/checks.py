@@ -107,6 +107,12 @@ def looks_are_blocks(draft: Draft) -> Iterator[Problem]:
             message = f"expected looks in increasing order, got {look} after {before}"
             yield Problem(("analysis", "looks", index), message)
         before = max(look, before)
+    if len(looks) > 1:
+        message = (
+            f"expected one look, after the last block: analyses in between are not supported yet, got "
+            f"{list(looks)}; write [{blocks}]"
+        )
+        yield Problem(("analysis", "looks"), message)
     if max(looks) < blocks:
         message = f"expected the last look after the last block ({blocks}), got {looks[-1]}; append {blocks}"
         yield Problem(("analysis", "looks"), message)

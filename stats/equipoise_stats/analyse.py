@@ -66,7 +66,7 @@ def analyse(
         identity_gap=identity_gap(contrasts),
         hypotheses=judge_hypotheses(by_key, controls, question),
         controls=controls,
-        void=any(c.passed is False for c in controls),
+        void=any(c.passed is not True for c in controls),
         cross_check=cross_check(layout, stratum),
         cell_level=cell_level(tasks, layout, contrasts, question),
         naive=naive(runs, question),

@@ -44,11 +44,11 @@ def judge_hypotheses(
 ) -> tuple[HypothesisResult, ...]:
     """The finding of every registered hypothesis, in the order of registration.
 
-    A failed control makes all of them inadmissible, a broken budget those whose contrast needs the cell;
-    then no figure is given. A direction is confirmed or refuted by the two-sided p value adjusted in the
-    contrast's family, so that no hypothesis can say more than the verdict of its contrast.
+    A control that failed, or could not be judged, makes all of them inadmissible, a broken budget those whose
+    contrast needs the cell; then no figure is given. A direction is confirmed or refuted by the two-sided
+    p value adjusted in the contrast's family, so that no hypothesis can say more than its contrast's verdict.
     """
-    failed = [control.sentence for control in controls if control.passed is False]
+    failed = [control.sentence for control in controls if control.passed is not True]
     results = []
     for h in question.hypotheses:
         contrast = contrasts.get((h.condition, h.contrast))

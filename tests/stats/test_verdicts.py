@@ -114,6 +114,22 @@ def test_a_hypothesis_on_the_content_of_a_rule_that_is_its_own_twin_says_zero(ma
     assert [h.id for h in found.hypotheses] == ["H1", "H2"]
 
 
+def test_a_control_that_cannot_be_judged_admits_no_finding(make_runs: Runs) -> None:
+    names = ("base", "a", "oracle")
+    question = Question(
+        "base",
+        names,
+        controls={"oracle": "positive"},
+        hypotheses=(Hypothesis("H1", "", "content", "a"),),
+        barred=frozenset({("oracle", "matched", 0)}),
+    )
+    found = analyse(make_runs(names, 6, scorer({("a", "matched"): 0.3}, 0.01)), (), question, {})
+    assert [control.passed for control in found.controls] == [None]
+    assert found.void
+    assert [h.verdict for h in found.hypotheses] == [Finding.INADMISSIBLE]
+    assert found.hypotheses[0].estimate is None
+
+
 def test_controls_are_judged_alone_and_losing_a_rule_does_not_ease_the_others(make_runs: Runs) -> None:
     names = ("base", "a", "b", "c", "oracle")
     question = Question("base", names, multiplicity="holm", controls={"oracle": "positive"})

@@ -22,11 +22,7 @@ Wanted = Annotated[
 
 
 def report(suite: Wanted = None, *, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
-    """Write the report of a suite; before its last run it is an interim one, without verdicts.
-
-    Raises:
-        IncompleteError: there are no runs in the folder.
-    """
+    """Write the report of a suite; before its last run it is an interim one, without verdicts."""
     from equipoise.store import open_store
     from equipoise.store.store import DATABASE_FILE
     from equipoise.suites.publishing import publish

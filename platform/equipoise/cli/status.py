@@ -20,11 +20,7 @@ Watch = Annotated[bool, typer.Option("--watch", help="Show it again every second
 
 
 def status(*, home: Home = DEFAULT_HOME, as_json: Json = False, watch: Watch = False) -> None:
-    """Show how far each suite is. Outcomes are not shown: they are for the report of complete blocks.
-
-    Raises:
-        StoreError: There is no project in the folder, or its database cannot be read.
-    """
+    """Show how far each suite is. Outcomes are not shown: they are for the report of complete blocks."""
     store = open_store(home.expanduser(), create=False)
     while True:
         suites = store.suites()

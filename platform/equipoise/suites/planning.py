@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from equipoise.execution.conditions import condition_of
 from equipoise.suites.jobs import cells_of, jobs_of
 from equipoise_preregistration import Suite
 from equipoise_stats import planned_mde
@@ -24,8 +25,11 @@ def outline(suite: Suite, sd: float) -> dict[str, object]:
     kinds = Counter(job.kind for job in jobs_of(suite))
     tasks, evaluation = suite.environment.tasks, suite.evaluation
     judged = tasks.pool * evaluation.episodes_per_task + tasks.held_out * evaluation.held_out_episodes
-    family = [c for c in suite.conditions if not c.baseline and c.control is None]
-    content = suite.arms.matched and suite.arms.twins > 0 and suite.blocks > 1
+    family = [
+        c.id for c in suite.conditions if not c.baseline and c.control is None and _has_content(suite, c.id)
+    ]
+    told_apart = any(_has_content(suite, c.id) for c in suite.conditions)
+    content = told_apart and suite.arms.matched and suite.arms.twins > 0 and suite.blocks > 1
     return {
         "cells": len(cells),
         "jobs": sum(kinds.values()),
@@ -36,9 +40,32 @@ def outline(suite: Suite, sd: float) -> dict[str, object]:
         "optimizer_steps_of_a_matched_run": suite.budget.optimizer_steps,
         "content_family": len(family),
         "minimal_detectable_content": (
-            round(planned_mde(sd, suite.blocks, max(1, len(family)), suite.analysis.alpha), 4)
+            round(
+                planned_mde(
+                    sd,
+                    suite.blocks,
+                    max(1, len(family)),
+                    suite.analysis.alpha,
+                    cells=_cells_of_the_error(suite),
+                ),
+                4,
+            )
             if content
             else None
         ),
         "assumed_sd": sd,
     }
+
+
+def _has_content(suite: Suite, condition: str) -> bool:
+    """Whether a rule can tell the turns of a trajectory apart; by its card, before anything is measured."""
+    rule, _ = condition_of(suite, condition)
+    return rule.card.granularity != "trajectory"
+
+
+def _cells_of_the_error(suite: Suite) -> int:
+    """Cells that share one error: all of the layout with one twin a block, else the two of a paired contrast."""
+    if suite.arms.twins != 1:
+        return 2
+    told_apart = [c for c in suite.conditions if _has_content(suite, c.id)]
+    return len(suite.conditions) * (suite.arms.native + suite.arms.matched) + len(told_apart)

@@ -1,10 +1,15 @@
 """Writing what came of a suite: the report, and the same numbers as files."""
 
+import json
+from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+from equipoise.scheduler.files import RESULT_FILE
 from equipoise.store import Store
 from equipoise.suites.freezing import Frozen, recorded
+from equipoise.suites.judge import Results
 from equipoise.suites.study import study_of
 from equipoise_preregistration import ChainError, find_registration
 from equipoise_preregistration.chain import FILE as CHAIN
@@ -43,7 +48,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
 
     Raises:
         NotRegisteredError: if the store knows no such suite.
-        ChainError: if the folder's registrations, or the store's copy of this one, were changed.
+        ChainError: if the folder's registrations, the store's copy of this one, or a result were changed.
         ReportError: if none of its runs has ended.
     """
     from equipoise_reports.exports import (
@@ -61,6 +66,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
             f"run it first: `equipoise run {record.name}`"
         )
         raise NothingToReport(message)
+    _expect_as_written(store, record.hash, results)
     study = study_of(
         frozen.registration,
         frozen.raw,
@@ -80,6 +86,32 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
     for name, make in files.items():
         _replace(folder / name, make(study))
     return Published(study, folder)
+
+
+def _expect_as_written(store: Store, suite: str, results: Results) -> None:
+    """Hold every result to the sum that was stored with it when its run ended.
+
+    A job that was run again for a damaged file keeps its first result beside the sum of the second, whose timings
+    differ; its files were compared then.
+
+    Raises:
+        ChainError: if a result is not the one that its run wrote.
+    """
+    written = Counter(attempt.key for attempt in store.attempts(suite) if attempt.end == "done")
+    changed = [
+        key
+        for key, result in results.items()
+        if written[key] == 1
+        and sha256(json.dumps(result, ensure_ascii=False).encode()).hexdigest()
+        != store.artifacts(suite, key)[RESULT_FILE].sha256
+    ]
+    if changed:
+        message = (
+            f"{store.where}: expected every result as its run wrote it, got others for {', '.join(changed[:5])}"
+            f"{' and more' if len(changed) > 5 else ''} ({len(changed)} of {len(results)}); "
+            "restore the database from a copy"
+        )
+        raise ChainError(message)
 
 
 def _unchained(frozen: Frozen, home: Path) -> tuple[str, ...]:

@@ -31,7 +31,10 @@ def view(study: Study) -> Power | None:
 def _planned(study: Study) -> str:
     design = study.design
     if design.planned_mde is None:
-        return "The registration assumed no spread of runs, so no detectable effect was planned."
+        return (
+            "The registration states no spread of runs; `equipoise plan` works out what the design would see "
+            "under a given one."
+        )
     spread = (
         f" for runs that spread by {numbers.decimal(100 * design.planned_sd, 1)} points within a block"
         if design.planned_sd is not None

@@ -106,7 +106,20 @@ def _claim(analysis: Analysis, item: HypothesisResult) -> Claim:
         f"{joint}{verdicts.level(analysis)} interval "
         f"{numbers.interval(verdicts.bounds(contrast))}, adjusted {numbers.p_is(item.p_adjusted)}."
     )
-    return Claim(item.id, item.says, word, mark, figures, _meaning(analysis, item, contrast))
+    meaning = f"{_meaning(analysis, item, contrast)}{_beside(analysis, item)}"
+    return Claim(item.id, item.says, word, mark, figures, meaning)
+
+
+def _beside(analysis: Analysis, item: HypothesisResult) -> str:
+    """Where the rule itself stands at the common budget: content is measured against its own placebo."""
+    means = {(cell.condition, cell.arm): cell.mean for cell in analysis.cells}
+    own, other = means.get((item.condition, "matched")), means.get((analysis.baseline, "matched"))
+    if item.kind != "content" or own is None or other is None:
+        return ""
+    return (
+        f" At equal slots and steps {item.condition} itself is {numbers.points(own - other)} points from "
+        f"{analysis.baseline} (CONTENT + SHAPE)."
+    )
 
 
 def _meaning(analysis: Analysis, item: HypothesisResult, contrast: Contrast) -> str:

@@ -62,6 +62,19 @@ def test_a_database_that_holds_another_suite_than_the_chain_gives_no_report(home
         publish(open_store(home, create=False), home)
 
 
+def test_a_result_that_was_changed_in_the_database_gives_no_report(home: Path) -> None:
+    with sqlite3.connect(home / "equipoise.db") as database:
+        cells = database.execute("SELECT id, result FROM jobs WHERE kind = 'cell' ORDER BY id").fetchall()
+        job, text = cells[0]
+        result = json.loads(text)
+        result["outcomes"][0]["successes"] = result["outcomes"][0]["episodes"]
+        assert json.dumps(result) != json.dumps(json.loads(text))
+        database.execute("UPDATE jobs SET result = ? WHERE id = ?", (json.dumps(result), job))
+    database.close()
+    with pytest.raises(ChainError, match="expected every result as its run wrote it, got others for b"):
+        publish(open_store(home, create=False), home)
+
+
 def test_a_chain_that_is_gone_is_a_deviation(home: Path) -> None:
     (home / "registrations.jsonl").unlink()
     study = publish(open_store(home, create=False), home).study
