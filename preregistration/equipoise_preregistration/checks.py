@@ -114,7 +114,7 @@ def looks_are_blocks(draft: Draft) -> Iterator[Problem]:
         )
         yield Problem(("analysis", "looks"), message)
     if max(looks) < blocks:
-        message = f"expected the last look after the last block ({blocks}), got {looks[-1]}; append {blocks}"
+        message = f"expected the last look after the last block ({blocks}), got {max(looks)}; append {blocks}"
         yield Problem(("analysis", "looks"), message)
 
 
