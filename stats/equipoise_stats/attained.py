@@ -39,11 +39,13 @@ def detectable(
         _detectable_kind(kind, sd, layout, question, engine) if kind in found else None
         for kind in (CONTENT, VOLUME)
     )
-    shown = "no content" if content is None else f"a content of {signed(content)}"
-    said = (
-        f"With {blocks} blocks and an error SD of {sd:.4f}, {shown} is detected "
-        f"with {question.power:.0%} power among {members} rules."
-    )
+    if content is None:
+        said = "No detectable content can be given: no rule besides baseline and controls has a content to claim."
+    else:
+        said = (
+            f"With {blocks} blocks and an error SD of {sd:.4f}, a content of {signed(content)} is detected "
+            f"with {question.power:.0%} power among {members} rules."
+        )
     return Detectable(sd, blocks, members, question.power, content, volume, said)
 
 

@@ -130,6 +130,14 @@ def test_a_control_that_cannot_be_judged_admits_no_finding(make_runs: Runs) -> N
     assert found.hypotheses[0].estimate is None
 
 
+def test_a_suite_of_controls_alone_claims_no_detectable_content(make_runs: Runs) -> None:
+    names = ("base", "oracle")
+    question = Question("base", names, controls={"oracle": "positive"})
+    found = analyse(make_runs(names, 6, scorer({("oracle", "matched"): 0.3}, 0.01)), (), question, {})
+    assert found.mde.content is None
+    assert found.mde.sentence.startswith("No detectable content can be given: no rule besides baseline")
+
+
 def test_controls_are_judged_alone_and_losing_a_rule_does_not_ease_the_others(make_runs: Runs) -> None:
     names = ("base", "a", "b", "c", "oracle")
     question = Question("base", names, multiplicity="holm", controls={"oracle": "positive"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.execution.world import World
-from equipoise.policies.model import load_weights, save_weights, weights_digest
+from equipoise.policies.model import load_weights, save_weights
 from equipoise.policies.warm_start import Cloning
 
 if TYPE_CHECKING:
@@ -69,11 +69,7 @@ def keep(world: World, model: "Qwen3ForCausalLM", cloning: Cloning) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     mine = folder / f".{os.getpid()}.safetensors"
     save_weights(model, mine)
-    told = {
-        **asdict(cloning),
-        "file": sha256(mine.read_bytes()).hexdigest(),
-        "weights": weights_digest(model),
-    }
+    told = {**asdict(cloning), "file": sha256(mine.read_bytes()).hexdigest()}
     mine.replace(folder / "base.safetensors")
     draft = folder / f".{os.getpid()}.json"
     draft.write_text(json.dumps(told), encoding="utf-8")
