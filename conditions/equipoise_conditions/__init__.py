@@ -7,7 +7,7 @@ from equipoise_conditions.errors import MissingNeed, RuleError, UndeclaredNeed
 from equipoise_conditions.forks import Forks, select_forks
 from equipoise_conditions.registry import RULES, find_rule
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.gigpo import anchor_hit_rate
+from equipoise_conditions.rules.turns.gigpo import anchor_hit_rate
 from equipoise_conditions.trajectories import Trajectories
 from equipoise_conditions.twins import permutation
 

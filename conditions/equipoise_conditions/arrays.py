@@ -14,8 +14,10 @@ from equipoise_conditions.errors import RuleError
 
 __all__ = [
     "BoolArray",
+    "Column",
     "FloatArray",
     "IntArray",
+    "booleans",
     "column_digest",
     "floats",
     "integers",
@@ -27,6 +29,7 @@ __all__ = [
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+Column: TypeAlias = IntArray | FloatArray | BoolArray
 
 
 def integers(name: str, value: ArrayLike, faults: list[str], *, ndim: int = 1) -> IntArray:
@@ -49,6 +52,22 @@ def floats(name: str, value: ArrayLike, faults: list[str], *, ndim: int = 1) -> 
     if array.dtype == np.float64 and not array.flags.writeable:
         return array
     frozen = np.array(array, dtype=np.float64, order="C")
+    frozen.setflags(write=False)
+    return frozen
+
+
+def booleans(name: str, value: ArrayLike, faults: list[str], *, ndim: int = 1) -> BoolArray:
+    """Return `value` as a read-only array of truth values, adding to `faults` what is wrong."""
+    array = np.asarray(value)
+    if array.dtype != np.bool_:
+        faults.append(
+            f"{name}: expected true or false, got {array.dtype}; compare it with 0 where it is made"
+        )
+        array = np.zeros((0,) * ndim, dtype=np.bool_)
+    _check_ndim(name, array.ndim, ndim, faults)
+    if not array.flags.writeable:
+        return array
+    frozen: BoolArray = np.array(array, dtype=np.bool_, order="C")
     frozen.setflags(write=False)
     return frozen
 

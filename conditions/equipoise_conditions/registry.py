@@ -5,27 +5,36 @@ from importlib.metadata import EntryPoint, entry_points
 
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.carl import CARL
-from equipoise_conditions.rules.controls import EXACT, RANDOM
-from equipoise_conditions.rules.gigpo import GIGPO
-from equipoise_conditions.rules.grpo import GRPO
-from equipoise_conditions.rules.hcapo import HCAPO
-from equipoise_conditions.rules.reinforce import REINFORCE
-from equipoise_conditions.rules.replay import REPLAY
+from equipoise_conditions.rules import (
+    agents,
+    controls,
+    counterfactual,
+    implicit,
+    judges,
+    outcome,
+    tokens,
+    turns,
+    values,
+)
 
 __all__ = ["GROUP", "RULES", "Card", "Parameter", "Rule", "find_rule", "rules"]
 
 GROUP = "equipoise.rules"
 
 RULES: dict[str, Rule] = {
-    "grpo": GRPO,
-    "reinforce": REINFORCE,
-    "gigpo": GIGPO,
-    "hcapo": HCAPO,
-    "carl": CARL,
-    "replay": REPLAY,
-    "random": RANDOM,
-    "exact": EXACT,
+    rule.name: rule
+    for family in (
+        outcome.RULES,
+        values.RULES,
+        tokens.RULES,
+        turns.RULES,
+        counterfactual.RULES,
+        agents.RULES,
+        judges.RULES,
+        implicit.RULES,
+        controls.RULES,
+    )
+    for rule in family
 }
 
 

@@ -3,14 +3,35 @@
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from equipoise_conditions.context import Context, Need
-from equipoise_conditions.credit import Credit
+from equipoise_conditions.credit import GRANULARITIES, Credit
 from equipoise_conditions.errors import RuleError
+from equipoise_conditions.projection import expected_units
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["Card", "Parameter", "Rule"]
+__all__ = ["EVIDENCE", "METHODOLOGIES", "Card", "Parameter", "Rule"]
+
+METHODOLOGIES = (
+    "outcome",
+    "monte-carlo",
+    "temporal-difference",
+    "process-reward",
+    "llm-as-critic",
+    "game-theoretic",
+    "information-theoretic",
+    "counterfactual",
+    "implicit",
+    "reweighting",
+    "control",
+)
+"""Families of the 2026 survey (arXiv 2604.09459), with those that it leaves in its text."""
+
+EVIDENCE = ("code", "primary", "notes", "background", "reconstructed")
+"""From the authors' code, the paper itself, a transcription of it, textbook knowledge, or our reconstruction."""
+
+_OTHER: dict[str, type] = {"text": str, "mapping": Mapping}
 
 
 @dataclass(frozen=True)
@@ -22,11 +43,18 @@ class Card:
         title: its name in words.
         formula: the credit it gives.
         source: the paper, with its identifier.
-        granularity: "trajectory" or "turn".
+        granularity: "token", "segment", "turn", "agent" or "episode"; that of the credit it gives.
         cost: what it costs beyond the trajectories that every rule is given.
-        drops: which turns leave training.
-        zeroes: which turns stay in training with credit 0.
+        drops: which units leave training.
+        zeroes: which units stay in training with credit 0.
         reference_code: the code whose numbers it reproduces, or why there is none.
+        methodology: the family in the field's own words, one of `METHODOLOGIES`.
+        evidence: how well the formula is known, one of `EVIDENCE`.
+        extra_rollouts: rollouts beyond the collected ones, as a formula in N, T, K, M ...; "0" for none.
+        extra_forward: teacher-forced passes beyond training, likewise.
+        judge_calls: judge calls, likewise.
+        edge: what happens in groups of one, equal rewards, holes in the mask and other corners.
+        caveats: what a reader must not conclude from it; contradictions between its sources.
     """
 
     name: str
@@ -38,6 +66,27 @@ class Card:
     drops: str
     zeroes: str
     reference_code: str
+    methodology: str = "control"
+    evidence: str = "code"
+    extra_rollouts: str = "0"
+    extra_forward: str = "0"
+    judge_calls: str = "0"
+    edge: str = ""
+    caveats: str = ""
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{name}: expected one of {', '.join(words)}, got '{value}'"
+            for name, value, words in (
+                ("granularity", self.granularity, GRANULARITIES),
+                ("methodology", self.methodology, METHODOLOGIES),
+                ("evidence", self.evidence, EVIDENCE),
+            )
+            if value not in words
+        ]
+        if faults:
+            message = f"card of '{self.name}': " + "; ".join(faults)
+            raise RuleError(message)
 
 
 @dataclass(frozen=True)
@@ -47,7 +96,7 @@ class Parameter:
     Attributes:
         name: as written in a suite.
         default: the value when it is not written.
-        kind: "float", "int", "bool", or the tuple of words to choose from.
+        kind: "float", "int", "bool", "text", "mapping", or the tuple of words to choose from.
         doc: what it changes.
         minimum: least value of a number.
         maximum: greatest value of a number.
@@ -67,6 +116,8 @@ class Parameter:
             return "one of " + ", ".join(self.kind)
         if self.kind == "bool":
             return "true or false"
+        if self.kind in _OTHER:
+            return f"a {self.kind}"
         noun = {"int": "a whole number", "float": "a number"}[self.kind]
         return noun + _range(self.minimum, self.maximum)
 
@@ -77,6 +128,8 @@ class Parameter:
             good = value if isinstance(value, str) and value in self.kind else None
         elif self.kind == "bool":
             good = value if isinstance(value, bool) else None
+        elif self.kind in _OTHER:
+            good = value if isinstance(value, _OTHER[self.kind]) else None
         elif isinstance(value, int | float) and not isinstance(value, bool):
             good = self._number(value)
         if good is None:
@@ -102,6 +155,9 @@ class Rule:
         needs: what it reads of the context.
         card: what a reader must know of it.
         parameters: what a suite may set.
+        presets: parameters under which it computes what a published code computes, by that code's name;
+            a suite writes `preset: NAME`, and parameters written beside it come on top.
+        needs_of: what it needs besides `needs` under given parameters; None if they change nothing.
     """
 
     name: str
@@ -109,16 +165,30 @@ class Rule:
     needs: frozenset[Need]
     card: Card
     parameters: tuple[Parameter, ...] = ()
+    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    needs_of: Callable[[Mapping[str, object]], frozenset[Need]] | None = None
+
+    def needed(self, params: Mapping[str, object] | None = None) -> frozenset[Need]:
+        """Return what the rule reads of the context under these parameters; RuleError when they are wrong."""
+        values = self.validate(params)
+        return self.needs if self.needs_of is None else self.needs | self.needs_of(values)
 
     def validate(self, params: Mapping[str, object] | None = None) -> dict[str, object]:
-        """Return `params` with every default filled in.
+        """Return `params` with every default filled in; a `preset` is replaced by what it stands for.
 
         Raises:
             RuleError: listing every unknown name (with the nearest known one) and every wrong value.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         given = dict(params or {})
-        faults = [self._unknown(name, list(known)) for name in given if name not in known]
+        faults = []
+        if "preset" in given and self.presets:
+            preset = given.pop("preset")
+            if preset in self.presets:
+                given = {**self.presets[str(preset)], **given}
+            else:
+                faults.append(f"preset: expected one of {', '.join(self.presets)}, got {preset!r}")
+        faults += [self._unknown(name, list(known)) for name in given if name not in known]
         values: dict[str, object] = {}
         for name, parameter in known.items():
             try:
@@ -139,11 +209,13 @@ class Rule:
             RuleError: on wrong parameters, undeclared or missing needs, or credit of the wrong length.
         """
         values = self.validate(params)
-        credit = self.assign(trajectories, context.for_rule(self), **values)
-        if credit.value.size != trajectories.n_turns:
+        guarded = context.for_rule(replace(self, needs=self.needed(params)))
+        credit = self.assign(trajectories, guarded, **values)
+        expected = expected_units(credit, trajectories)
+        if credit.granularity != self.card.granularity or credit.value.size != expected:
             message = (
-                f"rule '{self.name}': expected credit for {trajectories.n_turns} turns, "
-                f"got {credit.value.size}"
+                f"rule '{self.name}': expected credit for {expected} units of its card's granularity "
+                f"'{self.card.granularity}', got {credit.value.size} of '{credit.granularity}'"
             )
             raise RuleError(message)
         return credit

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
+from equipoise_conditions.arrays import BoolArray, Column, IntArray
 
 __all__ = ["faults_of"]
 
-_PER_TRAJECTORY = ("outcome", "parent", "branch")
-_PER_TURN = ("action", "n_actions", "reward")
-_PER_TOKEN = ("entropy",)
+_PER_TRAJECTORY = ("outcome", "parent", "branch", "group")
+_PER_TURN = ("action", "n_actions", "reward", "agent")
+_PER_TOKEN = ("entropy", "mask", "token", "token_reward", "sum_pi_squared")
 
 
-def faults_of(columns: Mapping[str, IntArray | FloatArray]) -> list[str]:
+def faults_of(columns: Mapping[str, Column]) -> list[str]:
     """Return what is wrong with the columns of a batch, in sentences; empty when nothing is."""
     # Values are only looked at once the shapes agree, and forks once the offsets can be followed.
     return _shapes(columns) or _offsets(columns) or _values(columns) + _forks(columns)
 
 
-def _shapes(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
+def _shapes(c: Mapping[str, Column]) -> list[str]:
     n, turns, tokens = c["task"].size, c["state"].size, c["logprob"].size
     expected = dict.fromkeys(_PER_TRAJECTORY, n) | {"turn_offsets": n + 1}
     expected |= dict.fromkeys(_PER_TURN, turns) | {"token_offsets": turns + 1}
@@ -34,7 +34,7 @@ def _shapes(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
     return faults
 
 
-def _offsets(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
+def _offsets(c: Mapping[str, Column]) -> list[str]:
     faults = []
     for name, of, end in (("turn_offsets", "trajectory", "state"), ("token_offsets", "turn", "logprob")):
         offsets, size = c[name], c[end].size
@@ -46,11 +46,11 @@ def _offsets(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
     return faults
 
 
-def _values(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
+def _values(c: Mapping[str, Column]) -> list[str]:
     faults: list[str] = []
     outcome = c["outcome"]
-    _first(faults, "outcome", "trajectory", ~((outcome >= 0) & (outcome <= 1)), outcome, "a value in [0, 1]")
-    _first(faults, "reward", "turn", ~np.isfinite(c["reward"]), c["reward"], "a finite number")
+    _first(faults, "outcome", "trajectory", ~np.isfinite(outcome), outcome, "a finite number")
+    _rewards(faults, c)
     _first(faults, "n_actions", "turn", c["n_actions"] < 1, c["n_actions"], "at least 1")
     outside = (c["action"] < 0) | (c["action"] >= c["n_actions"])
     _first(faults, "action", "turn", outside, c["action"], "an index below n_actions")
@@ -59,12 +59,29 @@ def _values(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
     _first(faults, "logprob", "token", bad, c["logprob"], "a finite number, at most 0")
     bad = ~(np.isfinite(c["entropy"]) & (c["entropy"] >= -1e-6))
     _first(faults, "entropy", "token", bad, c["entropy"], "a finite number, at least 0")
+    _first(faults, "agent", "turn", c["agent"] < 0, c["agent"], "an index of at least 0")
+    bad = ~np.isnan(c["sum_pi_squared"]) & ~(c["sum_pi_squared"] >= 0)
+    _first(faults, "sum_pi_squared", "token", bad, c["sum_pi_squared"], "at least 0, or NaN if not recorded")
     return faults
 
 
-def _first(
-    faults: list[str], name: str, of: str, bad: BoolArray, values: IntArray | FloatArray, expected: str
-) -> None:
+def _rewards(faults: list[str], c: Mapping[str, Column]) -> None:
+    """Name trajectory and turn of a reward that is no number: that is where its maker finds it."""
+    for name, turn_of in (("reward", None), ("token_reward", c["token_offsets"])):
+        bad = np.flatnonzero(~np.isfinite(c[name]))
+        if not bad.size or (faults and name == "token_reward" and "reward:" in faults[-1]):
+            continue  # a turn's reward is its last token's by default: once is enough
+        first = int(bad[0])
+        turn = first if turn_of is None else int(np.searchsorted(turn_of, first, side="right")) - 1
+        trajectory = int(np.searchsorted(c["turn_offsets"], turn, side="right")) - 1
+        inside = turn - int(c["turn_offsets"][trajectory])
+        faults.append(
+            f"{name}: expected a finite number, got {c[name][first]} at turn {inside} of trajectory "
+            f"{trajectory} ({bad.size} in all)"
+        )
+
+
+def _first(faults: list[str], name: str, of: str, bad: BoolArray, values: Column, expected: str) -> None:
     if bad.any():
         first = int(np.argmax(bad))
         faults.append(
@@ -72,7 +89,7 @@ def _first(
         )
 
 
-def _forks(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
+def _forks(c: Mapping[str, Column]) -> list[str]:
     faults: list[str] = []
     parent, branch = c["parent"].astype(np.int64), c["branch"].astype(np.int64)
     n = parent.size
@@ -88,6 +105,8 @@ def _forks(c: Mapping[str, IntArray | FloatArray]) -> list[str]:
     _first(faults, "branch", "trajectory", bad, branch, expected)
     other = forked & (c["task"] != c["task"][above])
     _first(faults, "task", "trajectory", other, c["task"], "the task of the trajectory it was forked from")
+    other = forked & (c["group"] != c["group"][above])
+    _first(faults, "group", "trajectory", other, c["group"], "the group of the trajectory it was forked from")
     if _circular(parent):
         faults.append("parent: expected a forest, got trajectories that descend from themselves")
     return faults or _copies(c, parent, branch)
@@ -102,7 +121,7 @@ def _circular(parent: IntArray) -> bool:
     return bool((ancestor >= 0).any())
 
 
-def _copies(c: Mapping[str, IntArray | FloatArray], parent: IntArray, branch: IntArray) -> list[str]:
+def _copies(c: Mapping[str, Column], parent: IntArray, branch: IntArray) -> list[str]:
     offsets = c["turn_offsets"].astype(np.int64)
     trajectory = np.repeat(np.arange(parent.size), np.diff(offsets))
     index = np.arange(trajectory.size) - offsets[trajectory]

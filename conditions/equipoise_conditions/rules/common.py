@@ -3,7 +3,7 @@
 import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
-from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected
+from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Parameter
@@ -11,13 +11,15 @@ from equipoise_conditions.trajectories import Trajectories
 
 __all__ = [
     "EPS",
+    "EPS_INSIDE",
     "GAMMA",
     "OMEGA",
     "SINGLETON",
     "STD",
     "VOTE",
-    "broadcast",
+    "WHITEN",
     "check_length",
+    "episode_credit",
     "group_advantage",
     "turn_advantage",
     "with_reasons",
@@ -30,6 +32,13 @@ STD = Parameter(
     "divisor of a group: standard deviation with n - 1, with n, or none (Dr.GRPO)",
 )
 EPS = Parameter("eps", 1e-6, "float", "added to the standard deviation", minimum=0.0)
+EPS_INSIDE = Parameter("eps_inside", False, "bool", "add eps to the variance, inside the root, instead")  # noqa: FBT003
+WHITEN = Parameter(
+    "whiten",
+    "none",
+    ("none", "batch", "group"),
+    "centre and divide all defined credit by its deviation, over the batch or over each group",
+)
 SINGLETON = Parameter(
     "singleton",
     "zero",
@@ -39,8 +48,8 @@ SINGLETON = Parameter(
 VOTE = Parameter(
     "vote",
     "trajectory",
-    ("trajectory", "turn"),
-    "one vote in the group's mean and deviation for each trajectory, or for each of its turns",
+    ("trajectory", "turn", "token"),
+    "one vote in the group's mean and deviation for each trajectory, each of its turns, or each token in the loss",
 )
 GAMMA = Parameter("gamma", 0.95, "float", "discount per turn", minimum=0.0, maximum=1.0)
 OMEGA = Parameter("omega", 1.0, "float", "weight of the turn term beside the episode term")
@@ -80,26 +89,28 @@ def turn_advantage(
 ) -> tuple[FloatArray, BoolArray]:
     """Return (T,) episode term of a turn-level rule, and which turns have no group; 0 on forks.
 
-    Groups are the collected trajectories of a task, each with one vote or with one for each turn.
+    Groups are the collected trajectories of a group, each with one vote or with one for each turn.
     """
     use = trajectories.collected
     score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
     if vote == "trajectory":
         score[use], alone[use] = group_advantage(
-            trajectories.outcome[use], trajectories.task[use], std=std, eps=eps, singleton=singleton
+            trajectories.outcome[use], trajectories.group[use], std=std, eps=eps, singleton=singleton
         )
         return score[trajectories.trajectory_of_turn], alone[trajectories.trajectory_of_turn]
     turns = use[trajectories.trajectory_of_turn]
     outcome = trajectories.outcome[trajectories.trajectory_of_turn]
     value, none = np.zeros(turns.size), np.zeros(turns.size, dtype=np.bool_)
     value[turns], none[turns] = group_advantage(
-        outcome[turns], trajectories.task_of_turn[turns], std=std, eps=eps, singleton=singleton
+        outcome[turns], trajectories.group_of_turn[turns], std=std, eps=eps, singleton=singleton
     )
     return value, none
 
 
-def broadcast(trajectories: Trajectories, score: FloatArray, alone: BoolArray, *, singleton: str) -> Credit:
-    """Return trajectory scores as the credit of every turn of the collected trajectories.
+def episode_credit(
+    trajectories: Trajectories, score: FloatArray, alone: BoolArray, *, singleton: str
+) -> Credit:
+    """Return trajectory scores as episode-level credit of the collected trajectories.
 
     Args:
         trajectories: the batch.
@@ -107,8 +118,10 @@ def broadcast(trajectories: Trajectories, score: FloatArray, alone: BoolArray, *
         alone: (N,) trajectories without siblings; undefined when `singleton` is "undefined".
         singleton: the rule's parameter.
     """
-    of = trajectories.trajectory_of_turn
-    return with_reasons(trajectories, score[of], alone[of], singleton=singleton)
+    reason = on_episodes(trajectories)
+    if singleton == "undefined":
+        reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
+    return credit_where(score, reason, "episode")
 
 
 def with_reasons(

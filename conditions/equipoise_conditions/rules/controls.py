@@ -8,7 +8,7 @@ from equipoise_conditions.rule import Card, Rule
 from equipoise_conditions.rules.common import check_length
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["EXACT", "RANDOM", "exact", "random"]
+__all__ = ["EXACT", "RANDOM", "RULES", "exact", "random"]
 
 
 def random(trajectories: Trajectories, context: Context) -> Credit:
@@ -70,3 +70,5 @@ EXACT = Rule(
         reference_code="not applicable",
     ),
 )
+
+RULES: tuple[Rule, ...] = (RANDOM, EXACT)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise_conditions import RULES, Context, RuleError
-from equipoise_conditions.rules.reinforce import against_baseline
+from equipoise_conditions.rules.outcome.reinforce import against_baseline
 
 RULE = RULES["reinforce"]
 

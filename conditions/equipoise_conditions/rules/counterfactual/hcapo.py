@@ -109,7 +109,7 @@ def hcapo(  # noqa: PLR0913 - the paper's own parameters, each of which a suite 
     use: BoolArray = trajectories.collected[of] & np.isfinite(hindsight)
     episode, alone = turn_advantage(trajectories, std=std, eps=eps, singleton=singleton, vote="trajectory")
     value = hindsight_return(trajectories, hindsight, **returns)[use]
-    task = trajectories.task_of_turn[use]
+    task = trajectories.group_of_turn[use]
     group, n_groups = codes(task if pool == "group" else np.zeros_like(task))
     micro = np.zeros(trajectories.n_turns)
     micro[use] = standardised(value, group, n_groups, std=micro_std, eps=eps)

@@ -7,7 +7,7 @@ from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.groups import centred, codes
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import SINGLETON, broadcast
+from equipoise_conditions.rules.common import SINGLETON, episode_credit
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["REINFORCE", "against_baseline", "reinforce"]
@@ -54,9 +54,9 @@ def reinforce(
     use = trajectories.collected
     score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
     score[use], alone[use] = against_baseline(
-        trajectories.outcome[use], trajectories.task[use], baseline=subtract, singleton=singleton
+        trajectories.outcome[use], trajectories.group[use], baseline=subtract, singleton=singleton
     )
-    return broadcast(trajectories, score, alone & (subtract != "none"), singleton=singleton)
+    return episode_credit(trajectories, score, alone & (subtract != "none"), singleton=singleton)
 
 
 REINFORCE = Rule(
@@ -77,7 +77,7 @@ REINFORCE = Rule(
         title="REINFORCE with leave-one-out baseline (RLOO)",
         formula="A_i = R_i − (Σ_{j≠i} R_j)/(G−1), equal for all turns of trajectory i",
         source="Williams 1992, doi 10.1007/BF00992696; Ahmadian et al. 2024, arXiv 2402.14740",
-        granularity="trajectory",
+        granularity="episode",
         cost="none beyond the collected trajectories",
         drops="nothing; a task with one trajectory only when singleton is undefined",
         zeroes="every trajectory whose outcome equals its baseline",

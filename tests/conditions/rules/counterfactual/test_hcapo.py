@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise_conditions import RULES, Context, Reason, RuleError
-from equipoise_conditions.rules.hcapo import hindsight_return
+from equipoise_conditions.rules.counterfactual.hcapo import hindsight_return
 
 RULE = RULES["hcapo"]
 SCORES = np.array([-0.5, -1.0, -2.0, -1.0, -1.0, -1.0])

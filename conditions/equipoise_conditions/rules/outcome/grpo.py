@@ -5,7 +5,7 @@ import numpy as np
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, SINGLETON, STD, broadcast, group_advantage
+from equipoise_conditions.rules.common import EPS, SINGLETON, STD, episode_credit, group_advantage
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["GRPO", "grpo"]
@@ -37,13 +37,13 @@ def grpo(
     score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
     score[use], alone[use] = group_advantage(
         trajectories.outcome[use],
-        trajectories.task[use],
+        trajectories.group[use],
         std=std,
         eps=eps,
         eps_inside=eps_inside,
         singleton=singleton,
     )
-    return broadcast(trajectories, score, alone, singleton=singleton)
+    return episode_credit(trajectories, score, alone, singleton=singleton)
 
 
 GRPO = Rule(
@@ -61,7 +61,7 @@ GRPO = Rule(
         title="Group-relative outcome (GRPO, Dr.GRPO)",
         formula="A_i = (R_i − mean R) / (std R + ε), equal for all turns of trajectory i",
         source="Shao et al. 2024, arXiv 2402.03300; std none: Liu et al. 2025, arXiv 2503.20783",
-        granularity="trajectory",
+        granularity="episode",
         cost="none beyond the collected trajectories",
         drops="nothing; a task with one trajectory only when singleton is undefined",
         zeroes="every trajectory of a task whose outcomes are all equal",

@@ -61,10 +61,10 @@ def gigpo(
 def _step_term(trajectories: Trajectories, *, gamma: float, std: str, eps: float) -> FloatArray:
     returns = discounted(trajectories.reward, trajectories.turn_offsets, gamma)
     if bool(trajectories.collected.all()):
-        anchor, n_anchors = codes_within(trajectories.state, trajectories.task_of_turn)
+        anchor, n_anchors = codes_within(trajectories.state, trajectories.group_of_turn)
         return standardised(returns, anchor, n_anchors, std=std, eps=eps)
     use = trajectories.collected[trajectories.trajectory_of_turn]
-    anchor, n_anchors = codes_within(trajectories.state[use], trajectories.task_of_turn[use])
+    anchor, n_anchors = codes_within(trajectories.state[use], trajectories.group_of_turn[use])
     step = np.zeros(trajectories.n_turns)
     step[use] = standardised(returns[use], anchor, n_anchors, std=std, eps=eps)
     return step
@@ -73,7 +73,7 @@ def _step_term(trajectories: Trajectories, *, gamma: float, std: str, eps: float
 def anchor_hit_rate(trajectories: Trajectories) -> float:
     """Return the share of collected turns whose state another collected turn of the task shares."""
     use = trajectories.collected[trajectories.trajectory_of_turn]
-    anchor, n_anchors = codes_within(trajectories.state[use], trajectories.task_of_turn[use])
+    anchor, n_anchors = codes_within(trajectories.state[use], trajectories.group_of_turn[use])
     return float((np.bincount(anchor, minlength=n_anchors)[anchor] > 1).mean())
 
 

@@ -1,0 +1,7 @@
+"""Rules that bootstrap from values: generalised advantages, process rewards, Monte-Carlo values, baselines."""
+
+from equipoise_conditions.rule import Rule
+
+__all__ = ["RULES"]
+
+RULES: tuple[Rule, ...] = ()
