@@ -21,7 +21,7 @@ def test_zero_credit_is_an_example_and_undefined_credit_is_none() -> None:
         ([0.0, NAN], [0, 0], "turn 1: a defined credit must be finite, got nan"),
         ([np.inf, 1.0], [0, 0], "turn 0: a defined credit must be finite, got inf"),
         ([NAN, 0.0], [1, 2], "turn 1: an undefined credit must be NaN, got 0.0"),
-        ([0.0, 0.0], [0, 9], "turn 1: expected a reason from 0 to 6, got 9"),
+        ([0.0, 0.0], [0, 99], "turn 1: expected a reason from 0 to 10, got 99"),
         ([0.0, 0.0], [0], "expected one reason a value, got 2 and 1"),
     ],
 )

@@ -25,10 +25,10 @@ def test_offsets_lay_out_turns_and_their_own_part(batch: BATCH) -> None:
 
 def test_all_faults_are_told_at_once(batch: BATCH) -> None:
     with pytest.raises(RuleError) as caught:
-        batch(outcome=[2.0, 0.0], lengths=[1, 1], action=[5, 0], n_actions=[3, 0], logprob=[0.5, np.nan])
+        batch(outcome=[np.inf, 0.0], lengths=[1, 1], action=[5, 0], n_actions=[3, 0], logprob=[0.5, np.nan])
     said = str(caught.value)
     for part in (
-        "outcome: expected a value in [0, 1], got 2.0 at trajectory 0",
+        "outcome: expected a finite number, got inf at trajectory 0",
         "action: expected an index below n_actions, got 5 at turn 0 (2 in all)",
         "n_actions: expected at least 1, got 0 at turn 1",
         "logprob: expected a finite number, at most 0, got 0.5 at token 0 (2 in all)",
@@ -100,3 +100,23 @@ def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", task=np.zeros(1))
     with pytest.raises(RuleError, match="missing outcome"):
         Trajectories.load(tmp_path / "other.npz")
+
+
+def test_a_reward_that_is_no_number_is_named_by_trajectory_and_turn(batch: BATCH) -> None:
+    with pytest.raises(RuleError) as caught:
+        batch(outcome=[1.0, 0.0], lengths=[2, 2], reward=[0.0, 0.0, 0.0, np.nan])
+    said = str(caught.value)
+    assert "reward: expected a finite number, got nan at turn 1 of trajectory 1 (1 in all)" in said
+    assert "token_reward" not in said, "the same reward is told once"
+
+
+def test_columns_that_are_not_given_have_defaults(batch: BATCH) -> None:
+    t = batch(outcome=[1.0, 0.5], lengths=[1, 2], task=[3, 8], token_offsets=[0, 2, 3, 4])
+    assert t.group.tolist() == [3, 8]
+    assert t.agent.tolist() == [0, 0, 0]
+    assert t.mask.tolist() == [True] * 4
+    assert t.token.tolist() == [-1] * 4
+    assert t.token_reward.tolist() == [0.0, 1.0, 0.0, 0.5], "a turn's reward stands on its last token"
+    assert np.isnan(t.sum_pi_squared).all()
+    assert t.trajectory_of_token.tolist() == [0, 0, 1, 1]
+    assert t.token_offsets_of_trajectory.tolist() == [0, 2, 4]
