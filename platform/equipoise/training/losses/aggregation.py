@@ -13,7 +13,7 @@ from equipoise.training.losses.masks import check_shapes, masked_sum
 __all__ = ["AGG_MODES", "AggMode", "agg_loss"]
 
 AggMode = Literal["token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"]
-AGG_MODES: tuple[str, ...] = get_args(AggMode)
+AGG_MODES: tuple[AggMode, ...] = get_args(AggMode)
 
 
 def agg_loss(

@@ -9,7 +9,7 @@ __all__ = ["LOSS_TYPES", "GRPOLossSettings", "ImportanceSamplingLevel", "LossTyp
 
 LossType = Literal["grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"]
 ImportanceSamplingLevel = Literal["token", "sequence"]
-LOSS_TYPES: tuple[str, ...] = get_args(LossType)
+LOSS_TYPES: tuple[LossType, ...] = get_args(LossType)
 
 
 @dataclass(frozen=True)
