@@ -6,95 +6,81 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conditions.measured import enriched, full_context, reordered
 
-from equipoise_conditions import RULES, Context, MissingNeed, Need, Reason, Replays, RuleError, Trajectories
+from equipoise_conditions import (
+    RULES,
+    Context,
+    Credit,
+    MissingNeed,
+    Need,
+    Reason,
+    RuleError,
+    Trajectories,
+    to_tokens,
+    to_turns,
+)
+from equipoise_conditions.projection import expected_units
 
 EVERY = pytest.mark.parametrize("name", sorted(RULES))
 DETERMINISTIC = pytest.mark.parametrize(
     "name", sorted(name for name, rule in RULES.items() if Need.GENERATOR not in rule.needs)
 )
+# Which trajectories are the initial ones of a tree is a matter of order, so all of them are.
+CONVENTIONS = ("std", "eps", "eps_inside", "singleton", "vote", "whiten")
+ALL_INITIAL = {
+    name: {"initial": 99} for name in RULES if "initial" in {p.name for p in RULES[name].parameters}
+}
+ORDERED: dict[str, dict[str, object]] = {**ALL_INITIAL}
 
 
-def full_context(t: Trajectories, seed: int = 0) -> Context:
-    rng = np.random.default_rng(seed)
-    reason = rng.choice([0, 3, 4], t.n_turns)
-    measured = (reason == 0)[:, None]
-    factual = np.where(measured, rng.integers(0, 2, (t.n_turns, 3)), np.nan)
-    alternative = np.where(measured[..., None], rng.integers(0, 2, (t.n_turns, 4, 3)), np.nan)
-    hindsight = np.where(rng.random(t.n_turns) < 0.1, np.nan, -rng.exponential(size=t.n_turns))
-    truth = np.where(rng.random(t.n_turns) < 0.1, np.nan, rng.normal(size=t.n_turns))
-    return Context(np.random.default_rng(7), hindsight, Replays(reason, factual, alternative), truth)
+def measured(t: Trajectories, name: str, seed: int = 0) -> Context:
+    players = "agents" if RULES[name].card.granularity == "agent" else "turns"
+    return full_context(t, seed, players)
 
 
-def reordered(t: Trajectories, order: Any) -> tuple[Trajectories, Any]:
-    """Return the batch with its trajectories in another order, and where each of its turns came from."""
-    place = np.argsort(order)
-    turns = np.concatenate([np.arange(t.turn_offsets[i], t.turn_offsets[i + 1]) for i in order])
-    parent = t.parent[order]
-    moved = Trajectories(
-        task=t.task[order],
-        outcome=t.outcome[order],
-        turn_offsets=np.concatenate([[0], np.cumsum(t.lengths[order])]),
-        parent=np.where(parent >= 0, place[parent], -1),
-        branch=t.branch[order],
-        state=t.state[turns],
-        action=t.action[turns],
-        n_actions=t.n_actions[turns],
-        reward=t.reward[turns],
-        token_offsets=t.token_offsets,  # one token a turn
-        logprob=t.logprob[turns],
-        entropy=t.entropy[turns],
-    )
-    return moved, turns
-
-
-def moved_context(context: Context, turns: Any) -> Context:
-    replays = context.the_replays()
-    return Context(
-        None,
-        context.the_hindsight()[turns],
-        Replays(replays.reason[turns], replays.factual[turns], replays.alternative[turns]),
-        context.the_truth()[turns],
-    )
+def applied(t: Trajectories, name: str, seed: int = 0, params: Any = None) -> Credit:
+    return RULES[name].apply(t, measured(t, name, seed), params)
 
 
 @EVERY
 def test_the_same_input_gives_the_same_bits(name: str, forest: Any) -> None:
-    t = forest(1)
-    digests = {RULES[name].apply(t, full_context(t)).digest() for _ in range(2)}
-    assert len(digests) == 1
+    t = enriched(forest(1), 1)
+    assert len({applied(t, name).digest() for _ in range(2)}) == 1
 
 
 @EVERY
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_undefined_turns_are_nan_and_copies_are_copies(name: str, seed: int, forest: Any) -> None:
-    t = forest(seed)
-    credit = RULES[name].apply(t, full_context(t, seed))
+def test_undefined_units_are_nan_and_copies_never_train(name: str, seed: int, forest: Any) -> None:
+    t = enriched(forest(seed), seed)
+    credit = applied(t, name, seed)
+    assert credit.value.size == expected_units(credit, t)
     assert np.array_equal(np.isnan(credit.value), credit.reason != Reason.DEFINED)
-    assert (credit.reason[~t.own] == Reason.COPY).all()
-    assert not (credit.reason[t.own] == Reason.COPY).any()
-    assert credit.examples.size
+    turns, tokens = to_turns(credit, t), to_tokens(credit, t)
+    assert (turns.reason[~t.own] == Reason.COPY).all()
+    assert not (turns.reason[t.own] == Reason.COPY).any()
+    assert not tokens.defined[~t.own[t.turn_of_token]].any()
+    assert not tokens.defined[~t.mask].any()
+    assert turns.examples.size
 
 
 @DETERMINISTIC
 @pytest.mark.parametrize("seed", [5, 6])
 def test_reordered_trajectories_get_reordered_credit(name: str, seed: int, forest: Any) -> None:
-    t = forest(seed)
-    context = full_context(t, seed)
-    moved, turns = reordered(t, np.random.default_rng(seed).permutation(t.n))
-    # Which trajectories are the initial ones is a matter of order, so all of them are.
-    params = {"initial": 99} if name == "carl" else {}
-    before = RULES[name].apply(t, context, params)
-    after = RULES[name].apply(moved, moved_context(context, turns), params)
-    assert np.array_equal(after.reason, before.reason[turns])
-    np.testing.assert_allclose(after.value, before.value[turns], atol=1e-9)
+    t = enriched(forest(seed), seed)
+    context, params = measured(t, name, seed), ORDERED.get(name)
+    moved, context_moved, came = reordered(t, context, np.random.default_rng(seed).permutation(t.n))
+    before = to_tokens(RULES[name].apply(t, context, params), t)
+    after = to_tokens(RULES[name].apply(moved, context_moved, params), moved)
+    assert np.array_equal(after.reason, before.reason[came["token"]])
+    np.testing.assert_allclose(after.value, before.value[came["token"]], atol=1e-9)
 
 
 @EVERY
 def test_no_rule_touches_the_global_generator_or_its_input(name: str, forest: Any) -> None:
-    t = forest(8)
+    t = enriched(forest(8), 8)
     before, digest = np.random.get_state(), t.digest()  # noqa: NPY002 - the state that must not move
-    RULES[name].apply(t, full_context(t))
+    applied(t, name)
     after = np.random.get_state()  # noqa: NPY002 - the same
     assert repr(before) == repr(after)
     assert t.digest() == digest
@@ -102,30 +88,63 @@ def test_no_rule_touches_the_global_generator_or_its_input(name: str, forest: An
 
 @EVERY
 def test_a_rule_needs_what_it_declares_and_nothing_else(name: str, forest: Any) -> None:
-    rule, t = RULES[name], forest(9)
-    measured = rule.needs - {Need.FORKS}
-    full = full_context(t)
-    only = Context(**{str(need): getattr(full, need) for need in measured})
-    assert rule.apply(t, only).digest() == rule.apply(t, full_context(t)).digest()
-    if measured:
+    rule, t = RULES[name], enriched(forest(9), 9)
+    needed = rule.needed() - {Need.FORKS}
+    full = measured(t, name)
+    only = Context(**{str(need): getattr(full, need) for need in needed})
+    assert rule.apply(t, only).digest() == rule.apply(t, measured(t, name)).digest()
+    if needed:
         with pytest.raises(MissingNeed):
             rule.apply(t, Context())
 
 
 @EVERY
-def test_no_credit_is_trained_twice_or_on_another_batch(name: str, forest: Any, batch: Any) -> None:
-    rule, t = RULES[name], forest(10)
-    if rule.needs & {Need.HINDSIGHT, Need.REPLAYS, Need.TRUTH}:
-        with pytest.raises(RuleError, match="measure it on this batch"):
-            rule.apply(batch(outcome=[1.0], lengths=[2]), full_context(t))
+def test_no_credit_is_made_of_what_was_measured_on_another_batch(name: str, forest: Any, batch: Any) -> None:
+    rule, t = RULES[name], enriched(forest(10), 10)
+    if rule.needed() - {Need.FORKS, Need.GENERATOR}:
+        with pytest.raises(RuleError):
+            rule.apply(batch(outcome=[1.0], lengths=[2]), measured(t, name))
+
+
+@EVERY
+def test_a_trajectory_of_one_turn_alone_in_its_group_is_no_exception(name: str, batch: Any) -> None:
+    t = batch(outcome=[1.0], lengths=[1])
+    credit = applied(t, name)
+    assert credit.value.size == expected_units(credit, t)
+    assert np.isfinite(credit.value[credit.defined]).all()
+
+
+@EVERY
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_equal_outcomes_give_finite_credit(name: str, outcome: float, batch: Any) -> None:
+    t = enriched(batch(outcome=[outcome] * 4, lengths=[2, 3, 1, 2]), 1)
+    credit = applied(t, name)
+    assert np.isfinite(credit.value[credit.defined]).all()
+
+
+@EVERY
+def test_rewards_of_a_million_give_finite_credit(name: str, batch: Any) -> None:
+    t = enriched(batch(outcome=[1e6, -1e6, 3e5, 0.0], lengths=[2, 3, 1, 2]), 1)
+    credit = applied(t, name)
+    assert np.isfinite(credit.value[credit.defined]).all()
+
+
+@EVERY
+def test_a_trajectory_without_a_token_in_the_loss_trains_nothing(name: str, batch: Any) -> None:
+    shape: dict[str, Any] = {"outcome": [1, 0, 1, 0], "lengths": [2, 2, 2, 2]}
+    mask = np.ones(8, dtype=bool)
+    mask[:2] = False
+    t = batch(**shape, mask=mask, token=np.arange(8), sum_pi_squared=np.full(8, 0.5))
+    tokens = to_tokens(applied(t, name), t)
+    assert not tokens.defined[:2].any()
+    assert np.isfinite(tokens.value[tokens.defined]).all()
 
 
 @EVERY
 def test_a_card_is_complete_and_parameters_are_those_of_the_function(name: str) -> None:
     rule = RULES[name]
     assert rule.name == rule.card.name == name
-    assert all(asdict(rule.card).values())
-    assert rule.card.granularity in ("trajectory", "turn")
+    assert all(asdict(rule.card).values()), [key for key, value in asdict(rule.card).items() if not value]
     assert all(parameter.doc for parameter in rule.parameters)
     written = inspect.signature(rule.assign).parameters
     named = {key: p.default for key, p in written.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
@@ -136,7 +155,30 @@ def test_a_card_is_complete_and_parameters_are_those_of_the_function(name: str) 
 
 
 @EVERY
+def test_every_preset_can_be_read_and_run(name: str, forest: Any) -> None:
+    rule, t = RULES[name], enriched(forest(12), 12)
+    for preset in rule.presets:
+        rule.validate({"preset": preset})
+        credit = applied(t, name, params={"preset": preset})
+        assert np.isfinite(credit.value[credit.defined]).all()
+    if rule.presets:
+        with pytest.raises(RuleError, match="preset: expected one of"):
+            rule.validate({"preset": "nobody's"})
+
+
+@EVERY
 def test_an_unknown_parameter_is_refused(name: str, forest: Any) -> None:
-    t = forest(11)
+    t = enriched(forest(11), 11)
     with pytest.raises(RuleError, match=f"rule '{name}': unknown parameter 'stdd'"):
-        RULES[name].apply(t, full_context(t), {"stdd": "sample"})
+        applied(t, name, params={"stdd": "sample"})
+
+
+def test_conventions_that_rules_share_have_one_default() -> None:
+    """Two rules in one suite must not differ by an epsilon that nobody chose."""
+    seen: dict[str, dict[str, object]] = {}
+    for name, rule in RULES.items():
+        for parameter in rule.parameters:
+            if parameter.name in CONVENTIONS:
+                seen.setdefault(parameter.name, {})[name] = parameter.default
+    for parameter_name, defaults in seen.items():
+        assert len(set(map(str, defaults.values()))) == 1, (parameter_name, defaults)

@@ -51,6 +51,10 @@ RANDOM = Rule(
         drops="nothing",
         zeroes="nothing",
         reference_code="not applicable",
+        methodology="control",
+        evidence="background",
+        edge="groups play no part; a trajectory of one turn gets one draw",
+        caveats="its unit variance is a dose of its own: compare it with its twin, not with the baseline alone",
     ),
 )
 
@@ -68,6 +72,10 @@ EXACT = Rule(
         drops="turns whose advantage the environment does not know",
         zeroes="turns without consequence",
         reference_code="not applicable",
+        methodology="control",
+        evidence="background",
+        edge="groups play no part; where every action leads to the same value all credit is 0",
+        caveats="exact for the policy that collected, not for the one that training has made of it",
     ),
 )
 
