@@ -4,7 +4,7 @@ import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["centred", "codes", "codes_within", "discounted", "standardised"]
+__all__ = ["centred", "codes", "codes_within", "discounted", "divided", "standardised", "variances"]
 
 # Odd 64-bit constants without structure (SplitMix64 and the golden ratio).
 _MULTIPLIERS = np.array(
@@ -68,14 +68,17 @@ def codes_within(key: IntArray, group: IntArray) -> tuple[IntArray, int]:
     return codes(inner * n_outer + outer)
 
 
-def centred(value: FloatArray, group: IntArray, n_groups: int, vote: BoolArray | None = None) -> FloatArray:
+def centred(
+    value: FloatArray, group: IntArray, n_groups: int, vote: BoolArray | FloatArray | None = None
+) -> FloatArray:
     """Return (M,) `value` minus the mean of its group, exactly 0 in a group of equal values.
 
     Args:
         value: (M,) numbers.
         group: (M,) codes below `n_groups`.
         n_groups: the number of groups.
-        vote: (M,) which entries enter the mean; all by default.
+        vote: (M,) which entries enter the mean, or how many times each does; all once by default. The mean
+            of a group without votes is taken as 0.
     """
     weight = None if vote is None else vote.astype(np.float64)
     count = np.bincount(group, weight, n_groups)
@@ -83,11 +86,57 @@ def centred(value: FloatArray, group: IntArray, n_groups: int, vote: BoolArray |
     mean = np.divide(total, count, out=np.zeros(n_groups), where=count > 0)
     # The mean of equal numbers may differ from them by an ulp, which a tiny standard deviation would
     # blow up into credit. Rounding is not signal.
+    voters = slice(None) if weight is None else weight > 0
+    voted, of = value[voters], group[voters]
     some = np.zeros(n_groups)
-    some[group] = value
+    some[of] = voted
     varies = np.zeros(n_groups, dtype=np.bool_)
-    varies[group[value != some[group]]] = True
-    return np.where(varies[group], value - mean[group], 0.0)
+    varies[of[voted != some[of]]] = True
+    difference: FloatArray = value - np.where(varies, mean, some)[group]
+    return difference
+
+
+def variances(
+    difference: FloatArray,
+    group: IntArray,
+    n_groups: int,
+    *,
+    std: str,
+    vote: BoolArray | FloatArray | None = None,
+) -> FloatArray:
+    """Return (G,) variances of groups of centred numbers; 0 where there are too few votes for one.
+
+    Args:
+        difference: (M,) numbers minus the mean of their group.
+        group: (M,) codes below `n_groups`.
+        n_groups: the number of groups.
+        std: "sample" (n - 1) or "population" (n), n being the sum of the votes.
+        vote: (M,) which entries count, or how many times; all once by default.
+    """
+    weight = None if vote is None else vote.astype(np.float64)
+    square = difference * difference
+    count = np.bincount(group, weight, n_groups)
+    total = np.bincount(group, square if weight is None else square * weight, n_groups)
+    result: FloatArray = total / np.maximum(count - (1 if std == "sample" else 0), 1)
+    return result
+
+
+def divided(
+    difference: FloatArray, variance: FloatArray, *, eps: float, eps_inside: bool = False, floor: float = 0.0
+) -> FloatArray:
+    """Return (M,) differences over the root of their variance, and 0 for a difference or a root of 0.
+
+    Args:
+        difference: (M,) numbers.
+        variance: (M,) their variances.
+        eps: added to the standard deviation.
+        eps_inside: add `eps` to the variance, inside the root, instead.
+        floor: the least variance to divide by the root of.
+    """
+    known = np.maximum(variance, floor) if floor > 0.0 else variance
+    scale = np.sqrt(known + eps) if eps_inside else np.sqrt(known) + eps
+    # Without eps, an entry that does not vote may differ from voters that do not: no deviation, no credit.
+    return np.divide(difference, scale, out=np.zeros_like(difference), where=(difference != 0) & (scale != 0))
 
 
 def standardised(
@@ -98,7 +147,7 @@ def standardised(
     std: str,
     eps: float,
     eps_inside: bool = False,
-    vote: BoolArray | None = None,
+    vote: BoolArray | FloatArray | None = None,
 ) -> FloatArray:
     """Return (M,) (value - mean) / (std + eps) by group; groups of one give 0.
 
@@ -109,19 +158,14 @@ def standardised(
         std: "sample" (n - 1), "population" (n) or "none" (the difference from the mean only).
         eps: added to the standard deviation.
         eps_inside: add `eps` to the variance, inside the root, instead.
-        vote: (M,) which entries enter mean and standard deviation; all by default.
+        vote: (M,) which entries enter mean and standard deviation, or how many times each does; all once by
+            default.
     """
     difference = centred(value, group, n_groups, vote)
     if std == "none":
         return difference
-    weight = None if vote is None else vote.astype(np.float64)
-    square = difference * difference
-    count = np.bincount(group, weight, n_groups)
-    total = np.bincount(group, square if weight is None else square * weight, n_groups)
-    divisor = np.maximum(count - (1 if std == "sample" else 0), 1)
-    variance = total / divisor
-    scale = np.sqrt(variance + eps) if eps_inside else np.sqrt(variance) + eps
-    return np.divide(difference, scale[group], out=np.zeros_like(difference), where=difference != 0)
+    variance = variances(difference, group, n_groups, std=std, vote=vote)
+    return divided(difference, variance[group], eps=eps, eps_inside=eps_inside)
 
 
 def discounted(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArray:

@@ -1,11 +1,13 @@
 """Parameters and steps that several rules share, so that a comparison of rules does not compare epsilons."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
 from equipoise_conditions.errors import RuleError
-from equipoise_conditions.groups import codes, standardised
+from equipoise_conditions.groups import centred, codes, divided, standardised, variances
 from equipoise_conditions.rule import Parameter
 from equipoise_conditions.trajectories import Trajectories
 
@@ -14,14 +16,21 @@ __all__ = [
     "EPS_INSIDE",
     "GAMMA",
     "OMEGA",
+    "SCORE",
     "SINGLETON",
     "STD",
     "VOTE",
     "WHITEN",
+    "Scale",
     "check_length",
+    "episode_advantage",
     "episode_credit",
     "group_advantage",
+    "relative_scores",
+    "scores_of",
     "turn_advantage",
+    "votes_of",
+    "whitened",
     "with_reasons",
 ]
 
@@ -51,8 +60,71 @@ VOTE = Parameter(
     ("trajectory", "turn", "token"),
     "one vote in the group's mean and deviation for each trajectory, each of its turns, or each token in the loss",
 )
+SCORE = Parameter(
+    "score",
+    "outcome",
+    ("outcome", "tokens"),
+    "what is compared: the trajectory's outcome, or the sum of all its token rewards, masked ones included",
+)
 GAMMA = Parameter("gamma", 0.95, "float", "discount per turn", minimum=0.0, maximum=1.0)
 OMEGA = Parameter("omega", 1.0, "float", "weight of the turn term beside the episode term")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a difference from the group's mean is divided by.
+
+    Attributes:
+        std: see `standardised`.
+        eps: see `standardised`.
+        eps_inside: see `standardised`.
+        over: "group", or "batch" for the deviation of all scores from the mean of all.
+        floor: the least variance to divide by the root of.
+    """
+
+    std: str = "sample"
+    eps: float = 1e-6
+    eps_inside: bool = False
+    over: str = "group"
+    floor: float = 0.0
+
+
+def relative_scores(
+    score: FloatArray,
+    group: IntArray,
+    scale: Scale,
+    *,
+    singleton: str = "zero",
+    vote: FloatArray | None = None,
+) -> tuple[FloatArray, BoolArray]:
+    """Return (M,) group-relative scores and which of them are alone in their group.
+
+    Args:
+        score: (M,) outcomes.
+        group: (M,) group keys.
+        scale: the divisor.
+        singleton: "raw" leaves the score of a group of one over the divisor that mean 0 and deviation 1
+            would make, or over the batch's; any other word leaves 0.
+        vote: (M,) how many times each score enters mean and deviation; once by default. Scores of a group
+            without votes are NaN.
+    """
+    code, n_groups = codes(group)
+    alone = np.bincount(code, minlength=n_groups)[code] == 1
+    difference = centred(score, code, n_groups, vote)
+    raw = alone & (singleton == "raw")
+    difference = np.where(raw, score, difference)
+    if vote is not None:
+        difference[np.bincount(code, vote, n_groups)[code] == 0] = np.nan
+    if scale.std == "none":
+        return difference, alone
+    if scale.over == "batch":
+        one = np.zeros_like(code)
+        variance = variances(centred(score, one, 1, vote), one, 1, std=scale.std, vote=vote)[one]
+    else:
+        own = variances(np.where(raw, 0.0, difference), code, n_groups, std=scale.std, vote=vote)
+        variance = np.where(raw, 1.0, own[code])
+    value = divided(difference, variance, eps=scale.eps, eps_inside=scale.eps_inside, floor=scale.floor)
+    return value, alone
 
 
 def group_advantage(
@@ -64,7 +136,7 @@ def group_advantage(
     eps_inside: bool = False,
     singleton: str = "zero",
 ) -> tuple[FloatArray, BoolArray]:
-    """Return (M,) group-relative scores and which of them are alone in their group.
+    """Return (M,) group-relative scores and which of them are alone in their group: `relative_scores`.
 
     Args:
         score: (M,) outcomes.
@@ -72,16 +144,104 @@ def group_advantage(
         std: see `standardised`.
         eps: see `standardised`.
         eps_inside: see `standardised`.
-        singleton: "raw" divides the raw score by (1 + eps), as mean 0 and deviation 1 would; any other
-            word leaves 0.
+        singleton: see `relative_scores`.
     """
-    code, n_groups = codes(group)
-    alone = np.bincount(code, minlength=n_groups)[code] == 1
-    value = standardised(score, code, n_groups, std=std, eps=eps, eps_inside=eps_inside)
-    if singleton == "raw":
-        one = (np.sqrt(1.0 + eps) if eps_inside else 1.0 + eps) if std != "none" else 1.0
-        value = np.where(alone, score / one, value)
+    return relative_scores(score, group, Scale(std, eps, eps_inside), singleton=singleton)
+
+
+def scores_of(trajectories: Trajectories, score: str) -> FloatArray:
+    """Return (N,) what each trajectory is scored by.
+
+    Args:
+        trajectories: the batch.
+        score: "outcome", or "tokens" for the sum of the rewards of all its tokens, masked ones included.
+    """
+    if score == "outcome":
+        return trajectories.outcome
+    return np.bincount(trajectories.trajectory_of_token, trajectories.token_reward, trajectories.n).astype(
+        np.float64
+    )
+
+
+def votes_of(trajectories: Trajectories, vote: str) -> FloatArray | None:
+    """Return (N,) votes of each trajectory in its group; None where each has one.
+
+    Args:
+        trajectories: the batch.
+        vote: "trajectory", "turn" for one vote a turn, or "token" for one for each token in the loss.
+    """
+    if vote == "trajectory":
+        return None
+    if vote == "turn":
+        return trajectories.lengths.astype(np.float64)
+    return np.bincount(trajectories.trajectory_of_token, trajectories.mask, trajectories.n).astype(np.float64)
+
+
+def episode_advantage(
+    trajectories: Trajectories,
+    scale: Scale,
+    *,
+    singleton: str = "zero",
+    vote: str = "trajectory",
+    score: str = "outcome",
+) -> tuple[FloatArray, BoolArray]:
+    """Return (N,) scores of the collected trajectories against their group, and which have no sibling.
+
+    Forks have 0 and neither vote nor are siblings. Where a group has no vote at all, its scores are NaN.
+
+    Args:
+        trajectories: the batch.
+        scale: the divisor.
+        singleton: see `relative_scores`.
+        vote: see `votes_of`.
+        score: see `scores_of`.
+    """
+    use = trajectories.collected
+    votes = votes_of(trajectories, vote)
+    value, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
+    value[use], alone[use] = relative_scores(
+        scores_of(trajectories, score)[use],
+        trajectories.group[use],
+        scale,
+        singleton=singleton,
+        vote=None if votes is None else votes[use],
+    )
     return value, alone
+
+
+def whitened(
+    value: FloatArray,
+    use: BoolArray,
+    group: IntArray,
+    scale: Scale,
+    *,
+    whiten: str,
+    vote: FloatArray | None = None,
+) -> FloatArray:
+    """Return (U,) credit with mean 0 and deviation 1 over the batch or over each group.
+
+    Args:
+        value: (U,) credit.
+        use: (U,) which of it counts and is changed.
+        group: (U,) group keys.
+        scale: the divisor; "none" whitens by the sample deviation, since centring alone is no whitening.
+        whiten: "batch", "group", or "none" to leave the credit as it is.
+        vote: (U,) how many times each entry counts; once by default.
+    """
+    if whiten == "none" or not use.any():
+        return value
+    code, n_groups = codes(group[use]) if whiten == "group" else (np.zeros(int(use.sum()), np.int64), 1)
+    result = value.copy()
+    result[use] = standardised(
+        value[use],
+        code,
+        n_groups,
+        std="sample" if scale.std == "none" else scale.std,
+        eps=scale.eps,
+        eps_inside=scale.eps_inside,
+        vote=None if vote is None else vote[use],
+    )
+    return result
 
 
 def turn_advantage(
@@ -89,16 +249,13 @@ def turn_advantage(
 ) -> tuple[FloatArray, BoolArray]:
     """Return (T,) episode term of a turn-level rule, and which turns have no group; 0 on forks.
 
-    Groups are the collected trajectories of a group, each with one vote or with one for each turn.
+    Groups are the collected trajectories of a group, each with one vote, with one for each turn, or with
+    one for each token in the loss. Where turns vote, a group of one is one turn, not one trajectory.
     """
-    use = trajectories.collected
-    score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
-    if vote == "trajectory":
-        score[use], alone[use] = group_advantage(
-            trajectories.outcome[use], trajectories.group[use], std=std, eps=eps, singleton=singleton
-        )
+    if vote != "turn":
+        score, alone = episode_advantage(trajectories, Scale(std, eps), singleton=singleton, vote=vote)
         return score[trajectories.trajectory_of_turn], alone[trajectories.trajectory_of_turn]
-    turns = use[trajectories.trajectory_of_turn]
+    turns = trajectories.collected[trajectories.trajectory_of_turn]
     outcome = trajectories.outcome[trajectories.trajectory_of_turn]
     value, none = np.zeros(turns.size), np.zeros(turns.size, dtype=np.bool_)
     value[turns], none[turns] = group_advantage(
@@ -114,24 +271,29 @@ def episode_credit(
 
     Args:
         trajectories: the batch.
-        score: (N,) scores; those of forks are not read.
+        score: (N,) scores; those of forks are not read. NaN is MASKED: the group has no token in the loss.
         alone: (N,) trajectories without siblings; undefined when `singleton` is "undefined".
         singleton: the rule's parameter.
     """
-    reason = on_episodes(trajectories)
-    if singleton == "undefined":
-        reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
+    reason = _reasons(on_episodes(trajectories), score, alone, singleton)
     return credit_where(score, reason, "episode")
 
 
 def with_reasons(
     trajectories: Trajectories, value: FloatArray, alone: BoolArray, *, singleton: str
 ) -> Credit:
-    """Return (T,) values as credit of the collected trajectories, NO_GROUP where that was asked for."""
-    reason = on_collected(trajectories)
+    """Return (T,) values as credit of the collected trajectories, NO_GROUP where that was asked for.
+
+    NaN is MASKED: the group has no token in the loss.
+    """
+    return credit_where(value, _reasons(on_collected(trajectories), value, alone, singleton))
+
+
+def _reasons(reason: IntArray, value: FloatArray, alone: BoolArray, singleton: str) -> IntArray:
+    defined = reason == Reason.DEFINED
     if singleton == "undefined":
-        reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
-    return credit_where(value, reason)
+        reason = np.where(defined & alone, int(Reason.NO_GROUP), reason)
+    return np.where((reason == Reason.DEFINED) & np.isnan(value), int(Reason.MASKED), reason)
 
 
 def check_length(name: str, got: int, trajectories: Trajectories) -> None:
