@@ -26,6 +26,11 @@ class Slots(Protocol):
         ...
 
     @property
+    def token_weight(self) -> NDArray[np.float64]:
+        """(tokens,) credit of tokens, NaN outside the loss; empty where slots have one weight each."""
+        ...
+
+    @property
     def steps(self) -> int:
         """Number of optimizer steps."""
         ...
@@ -165,7 +170,11 @@ def planned_dose(
         slots=int(plan.example.size),
         optimizer_steps=plan.steps,
         unique_examples=int(np.unique(plan.example).size),
-        tokens_in_loss=int(tokens[plan.example].sum()),
+        tokens_in_loss=(
+            int((~np.isnan(plan.token_weight)).sum())
+            if plan.token_weight.size
+            else int(tokens[plan.example].sum())
+        ),
         weight_abs=float(weight.sum()),
         weight_sq=float((weight * weight).sum()),
         ess=kish(weight),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_budget.errors import BudgetError, EmptyBudget
-from equipoise_budget.plan import Budget, FloatArray, IntArray, Plan
+from equipoise_budget.plan import Budget, FloatArray, IntArray, Plan, counted_up
 
 __all__ = ["matched", "native", "quotas"]
 
@@ -187,9 +187,5 @@ def _plan(example: IntArray, credit: FloatArray, batch: int, fill: str) -> Plan:
     if batch < 1:
         message = f"batch: expected at least one row a step, got {batch}"
         raise BudgetError(message)
-    order = np.argsort(example, kind="stable")
-    sizes = np.unique(example, return_counts=True)[1]
-    presentation = np.empty(example.size, dtype=np.int64)
-    presentation[order] = np.arange(example.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     step = np.arange(example.size) // batch
-    return Plan(example, presentation, credit[example], step, batch, fill)
+    return Plan(example, counted_up(example), credit[example], step, batch, fill)

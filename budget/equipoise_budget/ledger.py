@@ -39,6 +39,7 @@ class StepRow:
 
 COLUMNS = tuple(column.name for column in fields(StepRow))
 _WHOLE = ("slots", "tokens")
+_LATER = frozenset({"judge_calls", "judge_tokens", "critic_tokens"})
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class Cost:
         forward_tokens_train: tokens passed forward while training.
         flops: floating point operations of the model, estimated.
         seconds: wall time by phase.
+        judge_calls: questions put to a judge.
+        judge_tokens: tokens that the judge read, or would read, to answer them.
+        critic_tokens: tokens at which a critic was fitted, once for each fit that saw them; reading them to
+            get there is scoring.
     """
 
     rollout_tokens: int = 0
@@ -62,6 +67,9 @@ class Cost:
     forward_tokens_train: int = 0
     flops: float = 0.0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    judge_calls: int = 0
+    judge_tokens: int = 0
+    critic_tokens: int = 0
 
     def __post_init__(self) -> None:
         numbers = {name: value for name, value in vars(self).items() if name != "seconds"}
@@ -77,15 +85,9 @@ class Cost:
         phases = dict(self.seconds)
         for phase, seconds in other.seconds.items():
             phases[phase] = phases.get(phase, 0.0) + seconds
-        return Cost(
-            self.rollout_tokens + other.rollout_tokens,
-            self.environment_steps + other.environment_steps,
-            self.environment_resets + other.environment_resets,
-            self.scoring_tokens + other.scoring_tokens,
-            self.forward_tokens_train + other.forward_tokens_train,
-            self.flops + other.flops,
-            phases,
-        )
+        numbers = (column.name for column in fields(Cost) if column.name != "seconds")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in numbers}
+        return Cost(seconds=phases, **sums)
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -95,8 +97,12 @@ class Cost:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> Self:
-        """Read what `to_json` wrote; BudgetError when fields are missing or unknown."""
-        _expect("Cost", {column.name for column in fields(cls)}, stored)
+        """Read what `to_json` wrote; BudgetError when fields are missing or unknown.
+
+        Results from before judges and critics were counted lack those three fields: none was asked or fitted.
+        """
+        names = {column.name for column in fields(cls)}
+        _expect("Cost", names - (_LATER - set(stored)), stored)
         return cls(**stored)  # type: ignore[arg-type]
 
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import zipfile
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise_budget.dose import PlannedDose, planned_dose
 from equipoise_budget.errors import BudgetError
 
-__all__ = ["FILLS", "Budget", "FloatArray", "IntArray", "Plan"]
+__all__ = ["FILLS", "Budget", "FloatArray", "IntArray", "Plan", "counted_up"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -77,6 +78,10 @@ class Plan:
         step: (S,) optimizer step, 0, 1, ...; `batch` rows each, the last step of a native plan maybe fewer.
         batch: nominal rows of a step: the denominator of the loss.
         fill: how the slots were filled, one of `FILLS`.
+        token_offsets: (S+1,) tokens of each slot, where credit is finer than a turn or some tokens stay out
+            of the loss; empty where every token of a slot has the slot's weight.
+        token_weight: (tokens,) signed credit of each token, NaN for a token that is not in the loss; the
+            weight of the slot is then their mean.
     """
 
     example: IntArray
@@ -85,11 +90,16 @@ class Plan:
     step: IntArray
     batch: int
     fill: str
+    token_offsets: IntArray = None  # type: ignore[assignment] # empty by default
+    token_weight: FloatArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in ("example", "presentation", "step"):
-            object.__setattr__(self, name, _whole(getattr(self, name)))
-        object.__setattr__(self, "weight", _real(self.weight))
+        for name in ("example", "presentation", "step", "token_offsets"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, _whole(() if value is None else value))
+        for name in ("weight", "token_weight"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, _real(() if value is None else value))
         faults = self._faults()
         if faults:
             message = "plan: " + "; ".join(faults)
@@ -109,9 +119,20 @@ class Plan:
             faults.append(f"expected steps 0, 1, ... of {self.batch} rows each")
         elif self.fill != "native" and self.slots % self.batch:
             faults.append(f"expected whole batches of {self.batch}, got {self.slots} slots")
-        if (self.example < 0).any() or not _counts_up(self.example, self.presentation):
+        if (self.example < 0).any() or not np.array_equal(counted_up(self.example), self.presentation):
             faults.append("presentation: expected each example's showings numbered 0, 1, ... in order")
-        return faults
+        return faults + self._token_faults()
+
+    def _token_faults(self) -> list[str]:
+        offsets, weight = self.token_offsets, self.token_weight
+        if not offsets.size and not weight.size:
+            return []
+        if offsets.size != self.slots + 1 or offsets[0] != 0 or offsets[-1] != weight.size:
+            return [f"token_offsets: expected {self.slots + 1} from 0 to {weight.size}, got {offsets.size}"]
+        if (np.diff(offsets) < 1).any() or np.isinf(weight).any():
+            return ["token_weight: expected at least one token a slot, and finite weights or NaN"]
+        empty = np.add.reduceat(~np.isnan(weight), offsets[:-1]) == 0
+        return [f"slot {int(np.argmax(empty))}: expected a token in the loss"] if empty.any() else []
 
     @property
     def slots(self) -> int:
@@ -133,31 +154,92 @@ class Plan:
             (self.step, "<i8"),
         ):
             content.update(np.ascontiguousarray(column, dtype=kind).tobytes())
+        if self.token_offsets.size:
+            content.update(b"tokens\n" + self.token_offsets.astype("<i8").tobytes())
+            content.update(self.token_weight.astype("<f8").tobytes())
         return "eq1:" + content.hexdigest()
 
-    def twin(self, sigma: ArrayLike) -> "Plan":
-        """Return this plan with every example moved to sigma[example] and nothing else changed.
+    def twin(self, moves: Iterable[tuple[ArrayLike, ArrayLike]]) -> "Plan":
+        """Return this plan with the examples of every step moved and nothing else changed.
 
-        Slots, steps, weights and repetitions stay; only the place of the credit moves. Masses and the
-        effective sample size of each step are therefore those of the rule.
+        Slots, steps and weights stay (up to their signs, if the moves have signs); only the place of the
+        credit moves. Masses and the effective sample size of each step are therefore those of the rule.
 
         Args:
-            sigma: (T,) a permutation of the turns of the batch.
+            moves: one for each optimizer step, in their order: (T,) a permutation of the turns of the batch,
+                and (T,) the sign that what arrives at a turn is multiplied by.
 
         Raises:
-            BudgetError: when sigma is no permutation, or does not reach the plan's examples.
+            BudgetError: when a move is no permutation, does not reach the plan's examples, or is missing; or
+                when the plan has weights of its own for every token, which `token_twin` moves.
         """
-        moved = np.asarray(sigma)
-        if not np.array_equal(np.sort(moved), np.arange(moved.size)):
-            message = f"twin: expected a permutation of all turns, got {moved.size} entries that are none"
-            raise BudgetError(message)
-        if int(self.example.max()) >= moved.size:
+        if self.token_offsets.size:
             message = (
-                f"twin: expected sigma to reach turn {int(self.example.max())}, got {moved.size} entries"
+                "twin: expected a plan whose slots have one weight each; use token_twin for weights of tokens"
             )
             raise BudgetError(message)
-        example = moved[self.example].astype(np.int64)
-        return Plan(example, self.presentation, self.weight, self.step, self.batch, self.fill)
+        example, weight = self.example.copy(), self.weight.copy()
+        given = iter(moves)
+        for step in range(self.steps):
+            here = slice(step * self.batch, (step + 1) * self.batch)
+            to, sign = self._move(next(given, None), step)
+            example[here] = to[example[here]]
+            weight[here] = weight[here] * sign[example[here]]
+        return Plan(example, counted_up(example), weight, self.step, self.batch, self.fill)
+
+    def _move(self, move: tuple[ArrayLike, ArrayLike] | None, step: int) -> tuple[IntArray, FloatArray]:
+        if move is None:
+            message = f"twin: expected a move for each of {self.steps} steps, got {step}"
+            raise BudgetError(message)
+        to, sign = np.asarray(move[0]), np.asarray(move[1], dtype=np.float64)
+        if not np.array_equal(np.sort(to), np.arange(to.size)) or sign.shape != to.shape:
+            message = f"twin: expected a permutation of all turns, got {to.size} entries that are none"
+            raise BudgetError(message)
+        if int(self.example.max()) >= to.size:
+            message = f"twin: expected a move to reach turn {int(self.example.max())}, got {to.size} entries"
+            raise BudgetError(message)
+        return to.astype(np.int64), sign
+
+    def with_tokens(self, token_weight: ArrayLike, token_offsets: ArrayLike) -> "Plan":
+        """Return this plan with a weight for every token.
+
+        Args:
+            token_weight: (K,) credit of every token of the batch, NaN for those that are not in the loss.
+            token_offsets: (T+1,) tokens of each turn of the batch.
+        """
+        weight, offsets = np.asarray(token_weight, dtype=np.float64), np.asarray(token_offsets)
+        counts = np.diff(offsets)[self.example]
+        ends = np.cumsum(counts)
+        place = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
+        chosen = weight[np.repeat(offsets[self.example], counts) + place]
+        return replace(self, token_offsets=np.append(0, ends), token_weight=chosen)
+
+    def token_twin(self, cell: ArrayLike, rng: np.random.Generator, *, signs: bool = False) -> "Plan":
+        """Return this plan with the weights of tokens permuted inside cells, or with random signs.
+
+        Every step keeps its tokens and the weights they have between them. Tokens that are not in the loss
+        stay out of it.
+
+        Args:
+            cell: (S,) slots of one step and of one cell exchange the weights of their tokens: the trajectory
+                of each slot, or its group.
+            rng: the twin's own stream; one number is drawn for each token of the plan.
+            signs: move nothing, and give every token a sign at random.
+        """
+        counts = np.diff(self.token_offsets)
+        key = rng.random(self.token_weight.size)
+        inside = np.flatnonzero(~np.isnan(self.token_weight))
+        weight = self.token_weight.copy()
+        if signs:
+            weight[inside] *= np.where(key[inside] < 0.5, -1.0, 1.0)
+        else:
+            step, where = (np.repeat(column, counts)[inside] for column in (self.step, np.asarray(cell)))
+            before = inside[np.lexsort((key[inside], where, step))]
+            weight[inside[np.lexsort((where, step))]] = self.token_weight[before]
+        known = ~np.isnan(weight)
+        total = np.add.reduceat(np.where(known, weight, 0.0), self.token_offsets[:-1])
+        mean = total / np.add.reduceat(known, self.token_offsets[:-1], dtype=np.int64)
+        return replace(self, weight=mean, token_weight=weight)
 
     def dose(self, tokens: ArrayLike, *, trajectory: ArrayLike, task: ArrayLike) -> PlannedDose:
         """Return what the optimizer is to receive.
@@ -200,10 +282,10 @@ def _real(value: ArrayLike) -> FloatArray:
     return array
 
 
-def _counts_up(example: IntArray, presentation: IntArray) -> bool:
+def counted_up(example: IntArray) -> IntArray:
+    """Return (S,) how often each slot's example was shown before: 0, 1, ..."""
     order = np.argsort(example, kind="stable")
-    ids, shown = example[order], presentation[order]
-    first = np.diff(ids, prepend=ids[:1] - 1) != 0
-    starts = np.flatnonzero(first)
-    expected = np.arange(ids.size) - np.repeat(starts, np.diff(starts, append=ids.size))
-    return np.array_equal(shown, expected)
+    sizes = np.unique(example, return_counts=True)[1]
+    presentation = np.empty(example.size, dtype=np.int64)
+    presentation[order] = np.arange(example.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return presentation

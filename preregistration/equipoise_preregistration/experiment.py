@@ -17,17 +17,21 @@ from equipoise_preregistration.sections import (
     writable,
 )
 
-__all__ = ["Arms", "Budget", "Condition", "Evaluation"]
+__all__ = ["Arms", "Budget", "Condition", "Evaluation", "TwinKind"]
+
+TwinKind = Literal["within", "position", "across", "sign", "anywhere"]
+"""Which places exchange their credit in a twin."""
 
 
 class Condition(Section):
-    """A credit rule with its parameters: every key besides these four is a parameter of the rule.
+    """A credit rule with its parameters: every key besides these five is a parameter of the rule.
 
     Attributes:
         id: Its name in the suite.
         rule: Name of the credit rule.
         baseline: Whether the others are compared with it; exactly one is.
         control: `positive` must be found better, `negative` must not, or the suite is void.
+        twin: Which places exchange their credit in its twins; by default what `arms.twin` says.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -38,6 +42,7 @@ class Condition(Section):
     rule: str
     baseline: bool = False
     control: Literal["positive", "negative"] | None = None
+    twin: TwinKind | None = None
 
     @model_validator(mode="after")
     def _parameters_can_be_written(self) -> "Condition":
@@ -58,11 +63,15 @@ class Arms(Section):
         native: The examples that the rule itself leaves.
         matched: Exactly the common budget.
         twins: How many times a block the matched run is repeated with the rule's credit permuted.
+        twin: Which places exchange their credit: turns with credit of one trajectory (`within`), of a group
+            (`across`), of a group at one depth (`position`), none but with random signs (`sign`), or all own
+            turns of one trajectory (`anywhere`).
     """
 
     native: bool = True
     matched: bool = True
     twins: Count = 1
+    twin: TwinKind = "within"
 
 
 class Budget(Section):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,9 @@ def test_a_twin_has_the_weights_of_its_rule_in_every_step(case: dict[str, Any]) 
     plan = made(case)
     # Trajectories of up to five turns; the twin stays inside them.
     trajectory = np.arange(case["values"].size) // 5
-    key = np.random.default_rng(case["seed"]).random(trajectory.size)
-    sigma = np.lexsort((key, trajectory))
-    twin = plan.twin(sigma)
+    rng = np.random.default_rng(case["seed"])
+    keys = [rng.random(trajectory.size) for _ in range(plan.steps)]
+    twin = plan.twin((np.lexsort((key, trajectory)), np.ones(key.size)) for key in keys)
     for step in range(plan.steps):
         rule, placebo = plan.weight[plan.step == step], twin.weight[twin.step == step]
         assert sorted(rule) == sorted(placebo)
@@ -119,7 +120,9 @@ def test_a_twin_has_the_weights_of_its_rule_in_every_step(case: dict[str, Any]) 
     assert np.array_equal(trajectory[twin.example], trajectory[plan.example])
     tokens = np.ones(trajectory.size, dtype=int)
     doses = [p.dose(tokens, trajectory=trajectory, task=trajectory) for p in (plan, twin)]
-    assert doses[0] == doses[1]
+    # Which turns are shown, and how often, is the only thing that a move of the credit changes.
+    same = [replace(dose, unique_examples=0, repetition={}) for dose in doses]
+    assert same[0] == same[1]
 
 
 @given(cases(), st.integers(1, 20))

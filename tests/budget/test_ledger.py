@@ -26,6 +26,20 @@ def test_costs_add_up_phase_by_phase() -> None:
     assert both == Cost(15, 2, 1, 7, 0, 1e9, {"collect": 1.0, "train": 2.5})
     assert Cost.from_json(json.loads(json.dumps(both.to_json()))) == both
     assert first + Cost() == first
+    asked = Cost(judge_calls=2, judge_tokens=30, critic_tokens=4)
+    assert asked + asked + first == Cost(
+        10, 2, 0, 0, 0, 1e9, first.seconds, judge_calls=4, judge_tokens=60, critic_tokens=8
+    )
+
+
+def test_a_cost_from_before_judges_were_counted_asked_none() -> None:
+    stored = Cost(rollout_tokens=3).to_json()
+    for name in ("judge_calls", "judge_tokens", "critic_tokens"):
+        del stored[name]
+    assert Cost.from_json(stored) == Cost(rollout_tokens=3)
+    del stored["flops"]
+    with pytest.raises(BudgetError, match="these differ: flops"):
+        Cost.from_json(stored)
 
 
 def test_a_cost_below_nothing_is_refused() -> None:

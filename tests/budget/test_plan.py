@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,23 +103,85 @@ def test_a_plan_comes_back_from_disk(plan: Any, tmp_path: Path) -> None:
         Plan.load(tmp_path / "plan.npz")
 
 
-def test_a_twin_moves_examples_and_nothing_else(plan: Any) -> None:
+def test_a_twin_moves_the_examples_of_each_step_and_nothing_else(plan: Any) -> None:
     base = plan(example=[0, 1, 0, 2], weight=[0.5, -1.0, 0.5, 2.0])
-    twin = base.twin([1, 2, 0, 3])
-    assert twin.example.tolist() == [1, 2, 1, 0]
-    for column in ("weight", "presentation", "step"):
+    ones, stay = [1.0] * 4, [0, 1, 2, 3]
+    twin = base.twin([([1, 2, 0, 3], ones), ([0, 2, 1, 3], ones)])
+    assert twin.example.tolist() == [1, 2, 0, 1]
+    assert twin.presentation.tolist() == [0, 0, 0, 1]
+    for column in ("weight", "step"):
         assert getattr(twin, column).tolist() == getattr(base, column).tolist()
     assert twin.digest() != base.digest()
-    assert base.twin([0, 1, 2]).digest() == base.digest()
+    assert base.twin([(stay, ones), (stay, ones)]).digest() == base.digest()
+
+
+def test_a_twin_with_signs_keeps_magnitudes(plan: Any) -> None:
+    base = plan(example=[0, 1, 0, 2], weight=[0.5, -1.0, 0.5, 2.0])
+    stay = [0, 1, 2]
+    twin = base.twin([(stay, [-1.0, 1.0, 1.0]), (stay, [1.0, 1.0, -1.0])])
+    assert twin.weight.tolist() == [-0.5, -1.0, 0.5, -2.0]
+    assert twin.example.tolist() == base.example.tolist()
 
 
 @pytest.mark.parametrize(
-    ("sigma", "said"),
-    [([0, 0, 1], "expected a permutation of all turns"), ([1, 0], "expected sigma to reach turn 2")],
+    ("moves", "said"),
+    [
+        ([([0, 0, 1], [1.0] * 3)], "expected a permutation of all turns"),
+        ([([1, 0], [1.0] * 2)], "expected a move to reach turn 2"),
+        ([([1, 0, 2], [1.0] * 3)], "expected a move for each of 2 steps, got 1"),
+    ],
 )
-def test_a_twin_by_no_permutation_is_refused(plan: Any, sigma: list[int], said: str) -> None:
+def test_a_twin_by_no_permutation_is_refused(plan: Any, moves: Any, said: str) -> None:
     with pytest.raises(BudgetError, match=said):
-        plan(example=[0, 1, 0, 2], weight=[1.0] * 4).twin(sigma)
+        plan(example=[0, 1, 0, 2], weight=[1.0] * 4).twin(moves)
+
+
+def with_tokens(plan: Any) -> Plan:
+    """Turns of 2, 1 and 3 tokens; the middle token of the last is not in the loss."""
+    base: Plan = plan(example=[0, 1, 0, 2], weight=[1.5, 3.0, 1.5, 5.0])
+    return base.with_tokens([1.0, 2.0, 3.0, 4.0, np.nan, 6.0], [0, 2, 3, 6])
+
+
+def test_tokens_of_a_slot_are_those_of_its_example(plan: Any) -> None:
+    fine = with_tokens(plan)
+    assert fine.token_offsets.tolist() == [0, 2, 3, 5, 8]
+    np.testing.assert_array_equal(fine.token_weight, [1, 2, 3, 1, 2, 4, np.nan, 6])
+    dose = fine.dose(tokens=[2, 1, 3], trajectory=[0, 0, 0], task=[0, 0, 0])
+    assert dose.tokens_in_loss == 7, "a token outside the loss is no token of the dose"
+
+
+def test_a_plan_with_tokens_is_kept_and_hashed_with_them(plan: Any, tmp_path: Path) -> None:
+    fine, coarse = with_tokens(plan), plan(example=[0, 1, 0, 2], weight=[1.5, 3.0, 1.5, 5.0])
+    fine.save(tmp_path / "plan.npz")
+    assert Plan.load(tmp_path / "plan.npz").digest() == fine.digest() != coarse.digest()
+    changed = coarse.with_tokens([1.0, 2.5, 3.0, 4.0, np.nan, 6.0], [0, 2, 3, 6])
+    assert changed.digest() != fine.digest()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_token_twin_keeps_the_weights_of_every_step_and_cell(plan: Any, seed: int) -> None:
+    fine = with_tokens(plan)
+    twin = fine.token_twin([0, 0, 0, 1], np.random.default_rng(seed))
+    for inside in (slice(0, 3), slice(3, 5), slice(5, 8)):
+        before, after = fine.token_weight[inside], twin.token_weight[inside]
+        assert np.array_equal(np.sort(before), np.sort(after), equal_nan=True)
+    assert np.isnan(twin.token_weight[6])
+    assert twin.weight.tolist() == [
+        np.nanmean(twin.token_weight[a:b]) for a, b in pairwise(twin.token_offsets.tolist())
+    ]
+    flipped = fine.token_twin([0, 0, 0, 1], np.random.default_rng(seed), signs=True)
+    assert np.array_equal(np.abs(flipped.token_weight), fine.token_weight, equal_nan=True)
+
+
+def test_a_plan_with_tokens_is_not_moved_slot_by_slot(plan: Any) -> None:
+    with pytest.raises(BudgetError, match="use token_twin"):
+        with_tokens(plan).twin([])
+
+
+def test_a_slot_without_a_token_in_the_loss_is_refused(plan: Any) -> None:
+    base = plan(example=[0, 1], weight=[1.0, 1.0])
+    with pytest.raises(BudgetError, match="slot 1: expected a token in the loss"):
+        base.with_tokens([1.0, np.nan], [0, 1, 2])
 
 
 def test_the_dose_of_a_plan_by_hand(plan: Any) -> None:

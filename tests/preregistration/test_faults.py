@@ -104,7 +104,7 @@ budget: {examples: 2050, optimizer_steps: 64}
     ("text", "path", "message"),
     [
         ("qestion: hm", "qestion", "did you mean 'question'?"),
-        ("arms: {twin: 1}", "arms.twin", "did you mean 'twins'?"),
+        ("arms: {twinns: 1}", "arms.twinns", "did you mean 'twins'?"),
         ("analysis: {multiplicity: holn}", "analysis.multiplicity", "did you mean 'holm'?"),
         ("environment: {name: houshold}", "environment.name", "did you mean 'household'?"),
         ("policy: {name: tiny-qwen}", "policy.name", "did you mean 'tiny-qwen3'?"),

@@ -1,6 +1,7 @@
 """TRL's SFT trainer with signed per-example credit in a fixed order of slots.
 
-The loss of a step is ``-(1 / batch) * sum_i weight_i * sum_t log p(token_it)``: policy gradient on recorded
+The loss of a step is ``-(1 / batch) * sum_i sum_t weight_it * log p(token_it)``, where ``weight_it`` is the slot's
+weight, or the token's own where credit is finer than a turn: policy gradient on recorded
 actions (REINFORCE, Williams 1992) with the denominator fixed by the number of slots, so that no rule can change
 its step size by leaving slots empty. With a clip (a, b), ``w log p`` becomes PPO's
 ``min(w r, w clip(r, 1 - a, 1 + b))`` with ``r`` the ratio to the collecting policy (Schulman et al., arXiv
@@ -66,10 +67,23 @@ class _Collator:
         batch["weight"] = torch.from_numpy(self._plan.weight[slots])
         batch["example"] = torch.from_numpy(turns)
         offsets = self._transcripts.token_offsets
+        sizes = offsets[turns + 1] - offsets[turns]
+        batch["token_weight"] = torch.from_numpy(self._weights(slots, sizes))
         batch["old"] = torch.from_numpy(
             np.concatenate([self._old[offsets[t] : offsets[t + 1]] for t in turns])
         )
         return batch
+
+    def _weights(self, slots: list[int], sizes: npt.NDArray[np.int64]) -> FloatArray:
+        """(tokens,) weight of every action token of the slots, NaN for those that are not in the loss."""
+        plan = self._plan
+        if not plan.token_offsets.size:
+            return np.repeat(plan.weight[slots], sizes)
+        begin, end = plan.token_offsets[slots], plan.token_offsets[np.array(slots) + 1]
+        if not np.array_equal(end - begin, sizes):
+            message = "expected weights for the tokens of each turn, got another number; is the plan of another batch?"
+            raise ExecutionError(message)
+        return np.concatenate([plan.token_weight[a:b] for a, b in zip(begin, end, strict=True)])
 
 
 class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
@@ -128,8 +142,10 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
         outputs = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False)
         logits = outputs.logits / self._settings.temperature
         logprobs = token_logprobs(logits, rows, self._settings.normalisation)
-        weight = inputs["weight"].to(logprobs.dtype)[rows.row]
-        gain = _gain(logprobs, inputs["old"].to(logprobs.dtype), weight, self._settings.clip)
+        inside = ~torch.isnan(inputs["token_weight"])
+        weight = inputs["token_weight"].to(logprobs.dtype)[inside]
+        old = inputs["old"].to(logprobs.dtype)[inside]
+        gain = _gain(logprobs[inside], old, weight, self._settings.clip)
         loss = -gain.sum() / self._plan.batch
         if not torch.isfinite(loss):
             message = f"the loss became {loss.item()} at optimizer step {len(self.counts.ledger) + 1}"
@@ -138,7 +154,7 @@ class CreditTrainer(SFTTrainer):  # type: ignore[misc] # TRL ships no types
             examples=inputs["example"].tolist(),
             weights=inputs["weight"].tolist(),
             lengths=rows.mask.sum(dim=1).tolist(),
-            tokens=len(rows.target),
+            tokens=int(inside.sum()),
             loss=float(loss.detach()),
         )
         return (loss, outputs) if return_outputs else loss

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from equipoise.errors import ExecutionError
 from equipoise.policies.transcripts import Transcripts
 from equipoise.training.settings import TrainingSettings
 from equipoise.training.trainer import _gain
@@ -40,6 +41,14 @@ def _log_probability(
     return torch.stack(found)
 
 
+def _weights(plan: Plan, slot: int, tokens: int) -> torch.Tensor:
+    """One weight a token, NaN outside the loss."""
+    if not plan.token_offsets.size:
+        return torch.full((tokens,), float(plan.weight[slot]), dtype=torch.float64)
+    begin, end = plan.token_offsets[slot : slot + 2]
+    return torch.from_numpy(plan.token_weight[begin:end].copy())
+
+
 def _plain_loop(model: Any, transcripts: Transcripts, plan: Plan, settings: TrainingSettings) -> _Loop:
     matrices = [p for p in model.parameters() if p.ndim > 1]
     scales = [p for p in model.parameters() if p.ndim == 1]
@@ -56,11 +65,13 @@ def _plain_loop(model: Any, transcripts: Transcripts, plan: Plan, settings: Trai
         total = torch.zeros((), dtype=next(model.parameters()).dtype)
         for slot in np.flatnonzero(plan.step == step):
             logp = _log_probability(model, transcripts, int(plan.example[slot]), settings)
-            weight = float(plan.weight[slot])
+            weight = _weights(plan, int(slot), len(logp))
+            inside = ~torch.isnan(weight)
+            weight, logp = weight[inside], logp[inside]
             if settings.clip is None:
-                total = total + weight * logp.sum()
+                total = total + (weight * logp).sum()
             else:
-                ratio = torch.exp(logp - old[slot])
+                ratio = torch.exp(logp - old[slot][inside])
                 below, above = settings.clip
                 held = torch.clip(ratio, 1 - below, 1 + above)
                 total = total + torch.minimum(weight * ratio, weight * held).sum()
@@ -97,6 +108,42 @@ def test_losses_norms_and_weights_of_every_step_are_those_of_a_plain_loop(
     np.testing.assert_allclose(steps["grad_norm"], plain.norms, atol=1e-8)
     for one, other in zip(ours.weights, plain.weights, strict=True):
         torch.testing.assert_close(one, other, atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("clip", [None, (0.2, 0.2)])
+def test_a_weight_for_every_token_is_what_a_plain_loop_makes_of_it(
+    clip: tuple[float, float] | None,
+    settings: TrainingSettings,
+    make_plan: Callable[..., Plan],
+    make_model: Callable[[], Any],
+    transcripts: Transcripts,
+    train: Callable[..., Any],
+) -> None:
+    rng = np.random.default_rng(2)
+    credit = rng.normal(size=int(transcripts.token_offsets[-1]))
+    credit[rng.random(credit.size) < 0.3] = np.nan
+    credit[transcripts.token_offsets[:-1]] = 1.0  # a slot has at least one token in the loss
+    plan = make_plan(slots=22).with_tokens(credit, transcripts.token_offsets)
+    assert np.isnan(plan.token_weight).any()
+    changes: dict[str, Any] = {"clip": clip, "learning_rate": 3e-2}
+    ours = train(make_model().double(), plan, **changes)
+    plain = _plain_loop(make_model().double(), transcripts, plan, replace(settings, **changes))
+    np.testing.assert_allclose(ours.result.counts.ledger.steps["loss"], plain.losses, atol=1e-8)
+    assert ours.result.counts.tokens == int((~np.isnan(plan.token_weight)).sum())
+    for one, other in zip(ours.weights, plain.weights, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-8, rtol=0)
+
+
+def test_weights_for_the_tokens_of_another_batch_are_refused(
+    make_plan: Callable[..., Plan],
+    make_model: Callable[[], Any],
+    transcripts: Transcripts,
+    train: Callable[..., Any],
+) -> None:
+    longer = transcripts.token_offsets + np.arange(transcripts.token_offsets.size)
+    plan = make_plan(slots=8).with_tokens(np.ones(int(longer[-1])), longer)
+    with pytest.raises(ExecutionError, match="is the plan of another batch"):
+        train(make_model(), plan)
 
 
 def test_the_clip_by_hand() -> None:
