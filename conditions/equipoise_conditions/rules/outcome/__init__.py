@@ -3,7 +3,9 @@
 from equipoise_conditions.rule import Rule
 from equipoise_conditions.rules.outcome.grpo import GRPO
 from equipoise_conditions.rules.outcome.reinforce import REINFORCE
+from equipoise_conditions.rules.outcome.reinforce_pp import REINFORCE_PP, REINFORCE_PP_BASELINE
+from equipoise_conditions.rules.outcome.remax import REMAX
 
 __all__ = ["RULES"]
 
-RULES: tuple[Rule, ...] = (GRPO, REINFORCE)
+RULES: tuple[Rule, ...] = (GRPO, REINFORCE, REINFORCE_PP, REINFORCE_PP_BASELINE, REMAX)
