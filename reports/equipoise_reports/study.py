@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from equipoise_budget import Cost, Dose, PlannedDose
 from equipoise_conditions import Card
+from equipoise_reports.numbers import percent
 from equipoise_stats import Analysis
+
+_FEW_ACTIVE = 0.3
+"""Below this share of active trajectories a comparison with the twin has little to see."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class ConditionCard:
         baseline: whether the others are compared with it.
         control: ``positive``, ``negative`` or None.
         parameters: every parameter with its value, defaults included.
+        twin: which places exchange their credit in its twins; None without twins.
+        active_share: share of trajectories in which that can change anything, measured; None if not.
     """
 
     id: str
@@ -61,6 +67,17 @@ class ConditionCard:
     baseline: bool = False
     control: str | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
+    twin: str | None = None
+    active_share: float | None = None
+
+    @property
+    def twin_note(self) -> str | None:
+        """What its twins move, in how many trajectories, and whether that is enough to see anything."""
+        if self.twin is None or self.active_share is None:
+            return self.twin
+        note = f"{self.twin}: can change {percent(self.active_share)} of the trajectories with credit"
+        few = 0 < self.active_share < _FEW_ACTIVE
+        return f"{note}, too few for a small CONTENT to speak against the rule" if few else note
 
 
 @dataclass(frozen=True)

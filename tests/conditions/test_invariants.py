@@ -31,7 +31,7 @@ CONVENTIONS = ("std", "eps", "eps_inside", "singleton", "vote", "whiten")
 ALL_INITIAL = {
     name: {"initial": 99} for name in RULES if "initial" in {p.name for p in RULES[name].parameters}
 }
-ORDERED: dict[str, dict[str, object]] = {**ALL_INITIAL}
+ORDERED: dict[str, Any] = dict(ALL_INITIAL)
 
 
 def measured(t: Trajectories, name: str, seed: int = 0) -> Context:

@@ -29,8 +29,12 @@ def plan(suite: SuiteFile, *, sd: Spread = 0.04, as_json: Json = False) -> None:
     if as_json:
         show_json(outlined)
         return
-    rows = [(name.replace("_", " "), _written(value)) for name, value in outlined.items()]
+    rows = [
+        (name.replace("_", " "), _written(value)) for name, value in outlined.items() if name != "warnings"
+    ]
     show_table("", ("", ""), rows)
+    for warning in outlined["warnings"]:
+        say(f"warning: {warning}")
     say("The assumed spread is --sd; take it from a pilot on seeds that the suite does not use.")
 
 

@@ -1,16 +1,18 @@
 """What a suite would run, and what it could see, worked out from its numbers alone."""
 
 from collections import Counter
+from typing import Any
 
-from equipoise.execution.conditions import condition_of
+from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of, jobs_of
+from equipoise_conditions.twins import Twin
 from equipoise_preregistration import Suite
 from equipoise_stats import planned_mde
 
 __all__ = ["outline"]
 
 
-def outline(suite: Suite, sd: float) -> dict[str, object]:
+def outline(suite: Suite, sd: float) -> dict[str, Any]:
     """Numbers of the design.
 
     Args:
@@ -54,13 +56,28 @@ def outline(suite: Suite, sd: float) -> dict[str, object]:
             else None
         ),
         "assumed_sd": sd,
+        "warnings": _warnings(suite),
     }
 
 
 def _has_content(suite: Suite, condition: str) -> bool:
-    """Whether a rule can tell the turns of a trajectory apart; by its card, before anything is measured."""
+    """Whether a twin can differ from its rule; by the rule's card, before anything is measured."""
     rule, _ = condition_of(suite, condition)
-    return rule.card.granularity != "trajectory"
+    if rule.card.granularity == "episode":
+        return twin_of(suite, condition) not in (Twin.WITHIN, Twin.ANYWHERE)
+    return True
+
+
+def _warnings(suite: Suite) -> list[str]:
+    """What a reader of the plan should know before anything is run."""
+    if not suite.arms.twins:
+        return []
+    silent = [c.id for c in suite.conditions if not _has_content(suite, c.id)]
+    return [
+        f"{name}: one credit a trajectory, so a twin `{twin_of(suite, name)}` repeats its rule "
+        "(shuffle_active_share 0) and CONTENT is 0 by construction; `twin: across` cuts the tie to the outcome"
+        for name in silent
+    ]
 
 
 def _cells_of_the_error(suite: Suite) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equipoise import __version__
-from equipoise.execution.conditions import condition_of
+from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of
 from equipoise.suites.judge import Results, base_scores, judge, rate
 from equipoise_budget import Cost, Dose, PlannedDose
@@ -41,7 +41,7 @@ def study_of(
         name=suite.name,
         question=suite.question,
         registration=_frozen(registration, suite, raw),
-        conditions=tuple(_card(suite, condition.id) for condition in suite.conditions),
+        conditions=tuple(_card(suite, condition.id, results) for condition in suite.conditions),
         design=_design(suite),
         runs=runs,
         base=_base(results, suite),
@@ -68,7 +68,7 @@ def _frozen(registration: Registration, suite: Suite, raw: str) -> Frozen:
     )
 
 
-def _card(suite: Suite, name: str) -> ConditionCard:
+def _card(suite: Suite, name: str, results: Results) -> ConditionCard:
     condition = next(c for c in suite.conditions if c.id == name)
     rule, parameters = condition_of(suite, name)
     return ConditionCard(
@@ -77,7 +77,19 @@ def _card(suite: Suite, name: str) -> ConditionCard:
         baseline=condition.baseline,
         control=condition.control,
         parameters=parameters,
+        twin=str(twin_of(suite, name)) if suite.arms.twins else None,
+        active_share=_active_share(results, name),
     )
+
+
+def _active_share(results: Results, condition: str) -> float | None:
+    """Mean over blocks of the share of trajectories in which a twin could change anything; None before any ran."""
+    shares = [
+        float(result["credit"]["shuffle_active_share"])
+        for result in results.values()
+        if result["kind"] == "signals" and result["condition"] == condition
+    ]
+    return sum(shares) / len(shares) if shares else None
 
 
 def _design(suite: Suite) -> Design:
