@@ -79,6 +79,16 @@ def unreadable(rewards: Any, values: Any, mask: Any, params: dict[str, Any]) -> 
     raise AssertionError(message)
 
 
+def readable(inputs: dict[str, Any]) -> Any:
+    """Return which tokens are compared: in the loss, and not before a reward that is no number.
+
+    At lam 0 the reference multiplies that reward by 0 and keeps it; ours does not read it.
+    """
+    broken = np.isnan(array(inputs["token_level_rewards"]))
+    before = broken[:, ::-1].cumsum(axis=1)[:, ::-1] > broken
+    return (array(inputs["response_mask"]) * ~before).tolist()
+
+
 def ragen_bi_level_gae(inputs: dict[str, Any]) -> dict[str, Any]:
     rewards, values, mask = (array(inputs[k]) for k in ("token_level_rewards", "values", "loss_mask"))
     t, context = rows(rewards, mask), Context(token_values=values.ravel())
@@ -157,7 +167,7 @@ def vineppo_token_advantages(inputs: dict[str, Any]) -> list[float]:
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "verl_gae": Adapter(verl_gae, mask=lambda inputs: inputs["response_mask"]),
+    "verl_gae": Adapter(verl_gae, mask=readable),
     "ragen_bi_level_gae": Adapter(
         ragen_bi_level_gae,
         tolerance=2e-5,  # the reference sums in single precision
