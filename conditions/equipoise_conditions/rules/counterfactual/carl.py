@@ -58,6 +58,14 @@ CARL = Rule(
         cost="the forks' own turns, each fork restoring a state",
         drops="every action whose state was sampled once, and all other collected trajectories",
         zeroes="forked actions that led where their siblings led",
+        methodology="counterfactual",
+        evidence="notes",
+        extra_rollouts="forks for each task, each from its branch on",
+        edge="a task without forks has no example when initial is 1; a tree that always ends alike gives 0 to every "
+        "forked action",
+        caveats="The few updates the paper reports are fewer updates, not less compute: its full version costs about "
+        "as much as the baseline, only the one with a single initial trajectory is cheaper. States where the policy is "
+        "confidently wrong have low entropy and are never forked.",
         reference_code="none released; worked numbers from the formula",
     ),
 )

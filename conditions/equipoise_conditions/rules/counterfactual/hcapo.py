@@ -148,6 +148,14 @@ HCAPO = Rule(
         cost="one scoring pass for each turn, its prompt enlarged by the final state",
         drops="turns without a hindsight score",
         zeroes="the turn term inside failures is one constant; negative turn terms of successes are 0",
+        methodology="counterfactual",
+        evidence="notes",
+        extra_forward="T",
+        edge="turns without a score do not enter the trajectory's mean; all turns equally likely in hindsight differ "
+        "only by their distance from the end; a task with one trajectory has no episode term (singleton)",
+        caveats="The ratio is to the mean of the same trajectory, not to the policy's own probability as in classical "
+        "hindsight credit, so that it ranks fluency as well. The paper does not say over which turns the turn term "
+        "is standardised: that is pool. Outcomes that are not 0 or 1 need another success threshold.",
         reference_code="none released; worked numbers from the formula",
     ),
 )
