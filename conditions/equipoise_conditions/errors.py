@@ -1,6 +1,6 @@
 """What can go wrong when trajectories are read and credit is assigned."""
 
-__all__ = ["MissingNeed", "RuleError", "UndeclaredNeed"]
+__all__ = ["FaultyPlugIn", "MissingNeed", "RuleError", "UndeclaredNeed"]
 
 
 class RuleError(ValueError):
@@ -13,3 +13,7 @@ class UndeclaredNeed(RuleError):  # noqa: N818 - named after what is wrong with 
 
 class MissingNeed(RuleError):  # noqa: N818 - named after what is wrong with the need
     """A rule declared a need that the context does not hold."""
+
+
+class FaultyPlugIn(RuleError):  # noqa: N818 - named after what is wrong
+    """An installed package offers a rule that cannot be used."""

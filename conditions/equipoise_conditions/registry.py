@@ -3,7 +3,7 @@
 import difflib
 from importlib.metadata import EntryPoint, entry_points
 
-from equipoise_conditions.errors import RuleError
+from equipoise_conditions.errors import FaultyPlugIn, RuleError
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules import (
     agents,
@@ -16,8 +16,9 @@ from equipoise_conditions.rules import (
     turns,
     values,
 )
+from equipoise_conditions.trial import trial
 
-__all__ = ["GROUP", "RULES", "Card", "Parameter", "Rule", "find_rule", "rules"]
+__all__ = ["GROUP", "RULES", "Card", "Parameter", "Rule", "find_rule", "plug_ins", "rules"]
 
 GROUP = "equipoise.rules"
 
@@ -39,38 +40,69 @@ RULES: dict[str, Rule] = {
 
 
 def rules() -> dict[str, Rule]:
-    """Return our rules and those that installed packages add under the entry point group `GROUP`.
+    """Return our rules and those that installed packages add under the entry point group `GROUP`."""
+    return RULES | plug_ins()[0]
 
-    Raises:
-        RuleError: when an entry point cannot be loaded, is no Rule, or takes a name that is taken.
+
+def plug_ins() -> tuple[dict[str, Rule], dict[str, str]]:
+    """Return the rules that installed packages add, and why others that they offer cannot be used.
+
+    A faulty plug-in spoils only the suites that name it: its fault is told where it is asked for.
     """
-    known = dict(RULES)
+    good: dict[str, Rule] = {}
+    faulty: dict[str, str] = {}
     for point in entry_points(group=GROUP):
-        added = _loaded(point)
-        if added.name in known:
-            message = f"entry point {point.value}: the rule name '{added.name}' is taken; rename the rule"
-            raise RuleError(message)
-        known[added.name] = added
-    return known
+        if point.name in RULES or point.name in good:
+            faulty[point.name] = f"{_origin(point)}: the rule name '{point.name}' is taken; rename the rule"
+            continue
+        try:
+            good[point.name] = _loaded(point)
+        except RuleError as fault:
+            faulty[point.name] = str(fault)
+    return good, faulty
 
 
 def find_rule(name: str) -> Rule:
-    """Return the rule called `name`; RuleError with the nearest known name when there is none."""
-    known = rules()
-    if name not in known:
-        nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
+    """Return the rule called `name`.
+
+    Raises:
+        RuleError: with the nearest known name when there is none.
+        FaultyPlugIn: with what is wrong with the plug-in of this name.
+    """
+    if name in RULES:
+        return RULES[name]
+    good, faulty = plug_ins()
+    if name in faulty:
+        raise FaultyPlugIn(faulty[name])
+    if name not in good:
+        known = [*RULES, *good]
+        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
         message = f"unknown rule '{name}'; did you mean '{nearest}'? (known: {', '.join(known)})"
         raise RuleError(message)
-    return known[name]
+    return good[name]
 
 
 def _loaded(point: EntryPoint) -> Rule:
     try:
         added: object = point.load()
-    except (ImportError, AttributeError) as error:
-        message = f"entry point {point.name} = {point.value} ({GROUP}) cannot be loaded: {error}"
+    except Exception as error:  # whatever a stranger's module does when it is imported
+        message = f"{_origin(point)} cannot be loaded: {type(error).__name__}: {error}"
         raise RuleError(message) from error
     if not isinstance(added, Rule):
-        message = f"entry point {point.name} = {point.value} ({GROUP}): expected a Rule, got {type(added)}"
+        message = f"{_origin(point)}: expected a Rule, got {type(added).__name__}"
         raise RuleError(message)
+    if not point.name == added.name == added.card.name:
+        names = f"'{point.name}', '{added.name}' and '{added.card.name}'"
+        message = f"{_origin(point)}: expected one name for entry point, rule and card, got {names}"
+        raise RuleError(message)
+    try:
+        trial(added)
+    except Exception as error:
+        message = f"{_origin(point)}: the rule fails on a small batch: {type(error).__name__}: {error}"
+        raise RuleError(message) from error
     return added
+
+
+def _origin(point: EntryPoint) -> str:
+    package = f" of {point.dist.name} {point.dist.version}" if point.dist else ""
+    return f"entry point {point.name} = {point.value}{package} ({GROUP})"

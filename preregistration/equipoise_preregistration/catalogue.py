@@ -1,9 +1,10 @@
 """The rules a suite may name, and what each makes of its parameters."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from equipoise_conditions.errors import RuleError
+from equipoise_conditions.errors import FaultyPlugIn, RuleError
 from equipoise_preregistration.experiment import Condition
 from equipoise_preregistration.faults import Problem, nearest
 
@@ -14,10 +15,18 @@ Catalogue = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
 
 
 def rule_catalogue() -> Catalogue:
-    """The registered rules, those of other distributions included."""
-    from equipoise_conditions.registry import rules
+    """The registered rules, those of other distributions included; a faulty one tells its fault when asked."""
+    from equipoise_conditions.registry import RULES, plug_ins
 
-    return {name: rule.validate for name, rule in rules().items()}
+    good, faulty = plug_ins()
+    known: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+        name: rule.validate for name, rule in (RULES | good).items()
+    }
+    return known | {name: partial(_refuse, fault) for name, fault in faulty.items()}
+
+
+def _refuse(fault: str, _: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise FaultyPlugIn(fault)
 
 
 def condition_problems(entries: object, catalogue: Catalogue) -> Iterator[Problem]:
@@ -31,11 +40,23 @@ def condition_problems(entries: object, catalogue: Catalogue) -> Iterator[Proble
         rule = entry.get("rule") if isinstance(entry, dict) else None
         if not isinstance(rule, str):
             continue
-        if rule in catalogue:
+        if rule in catalogue and (fault := _plug_in_fault(rule, catalogue)):
+            yield Problem(("conditions", index, "rule"), fault)
+        elif rule in catalogue:
             yield from _parameter_problems(index, rule, _parameters(entry), catalogue)
         else:
             message = f"expected one of the rules {', '.join(sorted(catalogue))}, got {rule!r}"
             yield Problem(("conditions", index, "rule"), message + nearest(rule, catalogue))
+
+
+def _plug_in_fault(rule: str, catalogue: Catalogue) -> str | None:
+    try:
+        catalogue[rule]({})
+    except FaultyPlugIn as fault:
+        return str(fault)
+    except RuleError:
+        return None  # a parameter without a default: the check of parameters says so in its place
+    return None
 
 
 def _parameters(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,30 +4,97 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from equipoise.cli.options import Json
-from equipoise.cli.output import show_json, show_table
-from equipoise_conditions.registry import Rule, find_rule
-from equipoise_conditions.registry import rules as all_rules
+from equipoise.cli.output import say, show_json, show_table
+from equipoise_conditions.registry import RULES, Rule, find_rule, plug_ins
 
-__all__ = ["rules"]
+__all__ = ["card", "rules"]
 
 
-def rules(
-    name: Annotated[str | None, typer.Argument(metavar="RULE", help="One rule, with its parameters.")] = None,
-    *,
-    as_json: Json = False,
-) -> None:
+class _ShowByName(TyperGroup):
+    """A group in which the name of a rule stands for showing it: `equipoise rules gigpo`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command asked for, or `show` when the first word is none."""
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+rules = typer.Typer(
+    cls=_ShowByName,
+    help="Show the credit rules: what each computes, drops and costs, and where it comes from.",
+    invoke_without_command=True,
+    add_completion=False,
+)
+
+
+@rules.callback()
+def _default(context: typer.Context, *, as_json: Json = False) -> None:
     """Show the credit rules: what each computes, drops and costs, and where it comes from."""
-    if name is not None:
-        _show_one(find_rule(name), as_json=as_json)
-        return
-    found = all_rules().values()
+    if context.invoked_subcommand is None:
+        list_(as_json=as_json)
+
+
+@rules.command("list")
+def list_(*, as_json: Json = False) -> None:
+    """List the rules."""
+    added, faulty = plug_ins()
+    found = (RULES | added).values()
     if as_json:
         show_json([card(rule) for rule in found])
         return
-    rows = ((rule.name, rule.card.granularity, rule.card.title, rule.card.drops) for rule in found)
-    show_table("", ("rule", "credit per", "what it is", "leaves out"), rows)
+    rows = (
+        (rule.name, rule.card.granularity, rule.card.methodology, rule.card.title, rule.card.drops)
+        for rule in found
+    )
+    show_table("", ("rule", "credit per", "family", "what it is", "leaves out"), rows)
+    for fault in faulty.values():
+        say(f"cannot be used: {fault}")
+    say(
+        "`equipoise rules show RULE` for one of them; `equipoise rules survey` for the 47 methods of the 2026 survey."
+    )
+
+
+@rules.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="RULE", help="Name of a rule.")], *, as_json: Json = False
+) -> None:
+    """Show one rule: its card, its parameters and its presets."""
+    rule = find_rule(name)
+    if as_json:
+        show_json(card(rule))
+        return
+    facts = {**asdict(rule.card), "needs": ", ".join(sorted(rule.needed())) or "nothing but trajectories"}
+    show_table(rule.name, ("", ""), ((key.replace("_", " "), value) for key, value in facts.items()))
+    rows = ((item.name, item.default, item.expected, item.doc) for item in rule.parameters)
+    show_table("Parameters", ("name", "default", "expected", "what it changes"), rows)
+    if rule.presets:
+        presets = ((name, written(values)) for name, values in rule.presets.items())
+        show_table("Presets", ("preset", "stands for"), presets)
+
+
+@rules.command()
+def survey(*, as_json: Json = False) -> None:
+    """List the 47 methods of the 2026 survey, and what stands for each here."""
+    from equipoise_conditions.survey import METHODS
+
+    if as_json:
+        show_json([asdict(method) for method in METHODS])
+        return
+    rows = (
+        (method.number, method.name, method.arxiv, method.rule or "", method.preset or "", method.status)
+        for method in METHODS
+    )
+    show_table("", ("no.", "method", "arXiv", "rule", "preset", "status"), rows)
+
+
+@rules.command()
+def page() -> None:
+    """Print all cards as one Markdown page."""
+    from equipoise.cli.rule_page import markdown
+
+    say(markdown().rstrip("\n"))
 
 
 def card(rule: Rule) -> dict[str, Any]:
@@ -36,14 +103,17 @@ def card(rule: Rule) -> dict[str, Any]:
         {"name": item.name, "default": item.default, "expected": item.expected, "doc": item.doc}
         for item in rule.parameters
     ]
-    return {**asdict(rule.card), "needs": sorted(rule.needs), "parameters": parameters}
+    return {
+        **asdict(rule.card),
+        "needs": sorted(rule.needed()),
+        "parameters": parameters,
+        "presets": {name: dict(values) for name, values in rule.presets.items()},
+    }
 
 
-def _show_one(rule: Rule, *, as_json: bool) -> None:
-    if as_json:
-        show_json(card(rule))
-        return
-    facts = {**asdict(rule.card), "needs": ", ".join(sorted(rule.needs)) or "nothing but trajectories"}
-    show_table(rule.name, ("", ""), ((key.replace("_", " "), value) for key, value in facts.items()))
-    rows = ((item.name, item.default, item.expected, item.doc) for item in rule.parameters)
-    show_table("Parameters", ("name", "default", "expected", "what it changes"), rows)
+def written(values: Any) -> str:
+    """Parameters as a suite would write them."""
+    words = {True: "true", False: "false"}
+    return ", ".join(
+        f"{name}: {words[value] if isinstance(value, bool) else value}" for name, value in values.items()
+    )
