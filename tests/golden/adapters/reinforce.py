@@ -40,7 +40,7 @@ def rows(inputs: dict[str, Any]) -> Trajectories:
         entropy=np.zeros(n * width),
         mask=np.array(inputs["response_mask"]).ravel() != 0,
         token_reward=reward.ravel(),
-        **{name: np.ravel(value) for name, value in optional.items() if value is not None},  # type: ignore[arg-type]
+        **{name: np.ravel(value) for name, value in optional.items() if value is not None},
     )
 
 

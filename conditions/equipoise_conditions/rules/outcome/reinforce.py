@@ -5,9 +5,20 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit
-from equipoise_conditions.groups import centred, codes, discounted, standardised
+from equipoise_conditions.groups import centred, codes, discounted
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, EPS_INSIDE, SINGLETON, STD, WHITEN, episode_credit
+from equipoise_conditions.rules.common import (
+    EPS,
+    EPS_INSIDE,
+    SCORE,
+    SINGLETON,
+    STD,
+    WHITEN,
+    Scale,
+    episode_credit,
+    scores_of,
+    whitened,
+)
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["REINFORCE", "against_baseline", "against_past", "reinforce"]
@@ -72,6 +83,7 @@ def reinforce(  # noqa: PLR0913 - every convention is a parameter
     eps: float = 1e-6,
     eps_inside: bool = False,
     singleton: str = "zero",
+    score: str = "outcome",
 ) -> Credit:
     """Return A_i = R_i - b_i over the collected trajectories, whitened if asked for.
 
@@ -86,27 +98,25 @@ def reinforce(  # noqa: PLR0913 - every convention is a parameter
             trajectories that stand before it in the batch whatever their group, or "none".
         decay: weight of an earlier trajectory in the running mean, relative to the next one.
         whiten: "batch" or "group" centres and divides by the deviation of all credit there.
-        std: of the whitening: "sample", "population" or "none".
+        std: of the whitening: "sample" or "population"; "none" whitens by the sample deviation.
         eps: of the whitening: added to the standard deviation.
         eps_inside: of the whitening: add `eps` to the variance instead.
         singleton: "zero", "raw" or "undefined" for a trajectory without a baseline: alone in its group, or
             the first of a running mean. It votes in the whitening only when raw. With subtract "none"
             nobody lacks a baseline.
+        score: "outcome", or "tokens" for the sum of all token rewards, masked ones included.
     """
     use = trajectories.collected
     value, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
-    score, group = trajectories.outcome[use], trajectories.group[use]
+    scored = scores_of(trajectories, score)[use]
     if subtract == "running":
-        value[use], alone[use] = against_past(score, decay=decay, singleton=singleton)
+        value[use], alone[use] = against_past(scored, decay=decay, singleton=singleton)
     else:
-        value[use], alone[use] = against_baseline(score, group, baseline=subtract, singleton=singleton)
+        group = trajectories.group[use]
+        value[use], alone[use] = against_baseline(scored, group, baseline=subtract, singleton=singleton)
         alone &= subtract != "none"
-    if whiten != "none":
-        vote = ~alone[use] if singleton != "raw" else np.ones(score.size, dtype=np.bool_)
-        key = group if whiten == "group" else np.zeros_like(group)
-        code, n_groups = codes(key)
-        white = standardised(value[use], code, n_groups, std=std, eps=eps, eps_inside=eps_inside, vote=vote)
-        value[use] = np.where(vote, white, 0.0)
+    vote = use if singleton == "raw" else use & ~alone
+    value = whitened(value, vote, trajectories.group, Scale(std, eps, eps_inside), whiten=whiten)
     return episode_credit(trajectories, value, alone, singleton=singleton)
 
 
@@ -129,10 +139,10 @@ REINFORCE = Rule(
     name="reinforce",
     assign=reinforce,
     needs=frozenset(),
-    parameters=(_SUBTRACT, _DECAY, WHITEN, STD, EPS, EPS_INSIDE, SINGLETON),
+    parameters=(_SUBTRACT, _DECAY, WHITEN, STD, EPS, EPS_INSIDE, SINGLETON, SCORE),
     presets={
-        "verl": {"subtract": "leave-one-out", "singleton": "raw"},
-        "verl-vectorised": {"subtract": "leave-one-out", "singleton": "zero"},
+        "verl": {"subtract": "leave-one-out", "singleton": "raw", "score": "tokens"},
+        "verl-vectorised": {"subtract": "leave-one-out", "singleton": "zero", "score": "tokens"},
         "trl": {"subtract": "leave-one-out", "singleton": "zero", "std": "sample", "eps": 1e-4},
         "spo": {"subtract": "leave-one-out", "singleton": "raw"},
     },
@@ -160,10 +170,11 @@ REINFORCE = Rule(
             "trajectories, so a trajectory without a token in the loss still votes; equal outcomes give exactly 0"
         ),
         caveats=(
-            "verl's two functions of this name disagree on groups of one; the running mean is ours after the "
-            "textbook: it depends on the order of the batch, starts anew in each batch and mixes tasks; a "
-            "trajectory that could not be scored is no member here, which is what TRL makes of it; TRL also "
-            "takes a KL penalty into the reward, which is left to the trainer here"
+            "verl's two functions of this name disagree on groups of one, and its score counts rewards on tokens "
+            "outside the loss; the running mean is ours after the textbook: it depends on the order of the batch, "
+            "starts anew in each batch and mixes tasks; a trajectory that could not be scored is no member here, "
+            "which is what TRL makes of it; TRL also takes a KL penalty into the reward, which is left to the "
+            "trainer here"
         ),
     ),
 )

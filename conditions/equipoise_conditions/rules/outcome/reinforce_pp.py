@@ -6,7 +6,15 @@ from equipoise_conditions.arrays import FloatArray
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_tokens
 from equipoise_conditions.rule import Card, Rule
-from equipoise_conditions.rules.common import EPS, EPS_INSIDE, SINGLETON, STD, episode_credit
+from equipoise_conditions.rules.common import (
+    EPS,
+    EPS_INSIDE,
+    SCORE,
+    SINGLETON,
+    STD,
+    episode_credit,
+    scores_of,
+)
 from equipoise_conditions.rules.outcome.reinforce import against_baseline
 from equipoise_conditions.rules.token_returns import TOKEN_GAMMA, return_to_mask
 from equipoise_conditions.trajectories import Trajectories
@@ -67,6 +75,7 @@ def reinforce_pp_baseline(
     eps_inside: bool = False,
     count_eps: float = 0.0,
     singleton: str = "zero",
+    score: str = "outcome",
 ) -> Credit:
     """Return each outcome minus its group's mean, whitened over all tokens in the loss.
 
@@ -84,26 +93,22 @@ def reinforce_pp_baseline(
         count_eps: added to the number of tokens in mean and variance.
         singleton: what a group of one brings into the whitening: 0, its raw outcome, or nothing; in the last
             case it has no credit.
+        score: "outcome", or "tokens" for the sum of all token rewards, masked ones included.
 
     Returns:
         (N,) episode-level credit; 0 where a single token is in the loss.
     """
     use = trajectories.collected
-    score, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
-    score[use], alone[use] = against_baseline(
-        trajectories.outcome[use], trajectories.group[use], baseline="mean", singleton=singleton
+    value, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
+    scored = scores_of(trajectories, score)
+    value[use], alone[use] = against_baseline(
+        scored[use], trajectories.group[use], baseline="mean", singleton=singleton
     )
-    votes = tokens_in_loss(trajectories)
-    if singleton == "undefined":
-        votes = np.where(alone, 0.0, votes)
-    value = whitened(score, votes, std=std, eps=eps, eps_inside=eps_inside, count_eps=count_eps, few="zero")
+    voter = use & ~alone if singleton == "undefined" else use
+    tokens = np.bincount(trajectories.trajectory_of_token, trajectories.mask, trajectories.n)
+    votes: FloatArray = np.where(voter, tokens, 0.0)
+    value = whitened(value, votes, std=std, eps=eps, eps_inside=eps_inside, count_eps=count_eps, few="zero")
     return episode_credit(trajectories, value, alone, singleton=singleton)
-
-
-def tokens_in_loss(trajectories: Trajectories) -> FloatArray:
-    """Return (N,) how many tokens of each collected trajectory are in the loss; 0 for forks."""
-    use = trajectories.mask & trajectories.collected[trajectories.trajectory_of_token]
-    return np.bincount(trajectories.trajectory_of_token[use], minlength=trajectories.n).astype(np.float64)
 
 
 REINFORCE_PP = Rule(
@@ -145,8 +150,8 @@ REINFORCE_PP_BASELINE = Rule(
     name="reinforce_pp_baseline",
     assign=reinforce_pp_baseline,
     needs=frozenset(),
-    parameters=(STD, EPS, EPS_INSIDE, COUNT_EPS, SINGLETON),
-    presets={"verl": {**_VERL, "singleton": "raw"}},
+    parameters=(STD, EPS, EPS_INSIDE, COUNT_EPS, SINGLETON, SCORE),
+    presets={"verl": {**_VERL, "singleton": "raw", "score": "tokens"}},
     card=Card(
         name="reinforce_pp_baseline",
         title="REINFORCE++-baseline: group mean, then whitened over the batch",
