@@ -35,6 +35,7 @@ class Returns:
         gain_weight: factor of the gains, before normalisation.
         outcome_weight: factor of the outcomes, before normalisation.
         merge: whether turns whose gain, or whose normalised reward, is exactly 0 join the next turn.
+        precision: "double", or "single" for rewards, means and differences rounded as in float32 code.
     """
 
     normalise: str = "joint"
@@ -45,6 +46,7 @@ class Returns:
     gain_weight: float = 1.0
     outcome_weight: float = 1.0
     merge: bool = False
+    precision: str = "double"
 
 
 def igpo(  # noqa: PLR0913 - one keyword for each convention in which published versions differ
@@ -60,6 +62,7 @@ def igpo(  # noqa: PLR0913 - one keyword for each convention in which published 
     gain_weight: float = 1.0,
     outcome_weight: float = 1.0,
     merge: bool = False,
+    precision: str = "double",
     missing: str = "undefined",
 ) -> Credit:
     """Return A_t = z_t + gamma A_{t+1}, z the normalised information gain, or outcome on the last turn.
@@ -78,6 +81,7 @@ def igpo(  # noqa: PLR0913 - one keyword for each convention in which published 
         gain_weight: see `Returns`.
         outcome_weight: see `Returns`.
         merge: see `Returns`.
+        precision: see `Returns`.
         missing: "undefined" gives NO_GOLD, "outcome" the outcome alone, to a trajectory that lacks a gain.
 
     Raises:
@@ -90,7 +94,9 @@ def igpo(  # noqa: PLR0913 - one keyword for each convention in which published 
     votes = trained_trajectories(trajectories)
     if missing == "undefined":
         votes = votes & known
-    settings = Returns(normalise, std, eps, variance_eps, gamma, gain_weight, outcome_weight, merge)
+    settings = Returns(
+        normalise, std, eps, variance_eps, gamma, gain_weight, outcome_weight, merge, precision
+    )
     value = turn_returns(
         np.where(final, trajectories.outcome[owner], gains),
         final,
@@ -134,7 +140,7 @@ def turn_returns(
         if settings.normalise == "separate":
             code, n_groups = 2 * code + outcome, 2 * n_groups
         normal[counted] = weighted_zscore(
-            weighted[counted],
+            weighted[counted].astype(np.float32 if settings.precision == "single" else np.float64),
             code[counted],
             n_groups,
             std=settings.std,
@@ -173,6 +179,7 @@ _ICLR = {
     "eps": 1e-6,
     "variance_eps": 1e-8,
     "merge": True,
+    "precision": "single",
     "missing": "outcome",
 }
 
@@ -197,6 +204,12 @@ IGPO = Rule(
         Parameter("outcome_weight", 1.0, "float", "factor of the outcome before it is normalised"),
         Parameter(
             "merge", default=False, kind="bool", doc="turns of gain or z-score exactly 0 join the next turn"
+        ),
+        Parameter(
+            "precision",
+            "double",
+            ("double", "single"),
+            "of rewards and means while they are normalised; single is felt where a group hardly varies",
         ),
         MISSING,
     ),

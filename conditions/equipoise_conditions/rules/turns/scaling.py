@@ -1,6 +1,9 @@
 """Steps that rules on turns share: who votes, and z-scores with weighted votes and two epsilons."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.rule import Parameter
@@ -37,7 +40,7 @@ def trained_trajectories(trajectories: Trajectories) -> BoolArray:
 
 
 def weighted_zscore(
-    value: FloatArray,
+    value: NDArray[np.floating[Any]],
     group: IntArray,
     n_groups: int,
     *,
@@ -52,7 +55,7 @@ def weighted_zscore(
     Equal values give exactly 0.
 
     Args:
-        value: (M,) numbers.
+        value: (M,) numbers; means and differences are as precise as they are.
         group: (M,) codes below `n_groups`.
         n_groups: the number of groups.
         std: "sample" (votes - 1), "population" (votes) or "none" (the difference from the mean only).
@@ -63,13 +66,14 @@ def weighted_zscore(
     """
     votes = np.bincount(group, weight, n_groups)
     total = np.bincount(group, value if weight is None else value * weight, n_groups)
-    mean = np.divide(total, votes, out=np.zeros(n_groups), where=votes > 0)
+    mean = np.divide(total, votes, out=np.zeros(n_groups), where=votes > 0).astype(value.dtype)
     # As in groups.centred: the rounding of a mean of equal numbers must not become credit.
     some = np.zeros(n_groups)
     some[group] = value
     varies = np.zeros(n_groups, dtype=np.bool_)
     varies[group[value != some[group]]] = True
-    difference: FloatArray = np.where(varies[group], value - mean[group], 0.0)
+    rounded = np.where(varies[group], value - mean[group], np.zeros_like(value))
+    difference: FloatArray = rounded.astype(np.float64)
     if std == "none":
         return difference
     square = difference * difference
