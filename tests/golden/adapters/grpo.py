@@ -1,6 +1,7 @@
 """Group-relative outcome rules: GRPO in its published forms, pass@k, OPO and GPG."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,7 +41,7 @@ def episodes(score: Any, group: Any) -> Trajectories:
     """Return one trajectory of one token for each score, which is both its outcome and its reward."""
     score = np.asarray(score, dtype=np.float64)
     made = trajectories(score[:, None], np.ones((score.size, 1)), group)
-    return Trajectories(**made.columns | {"outcome": score, "reward": score})
+    return replace(made, outcome=score, reward=score)
 
 
 def labels(index: Any) -> Any:
