@@ -85,12 +85,14 @@ def backed_up(base: FloatArray, factor: FloatArray) -> FloatArray:
         factor: (M,) weight of the next entry, 0 where a trajectory ends.
     """
     total, weight = base.copy(), factor.copy()
+    known = bool(np.isfinite(total).all())
     reach = 1
     while reach < base.size and bool(weight.any()):
+        ahead, later = weight[:-reach], total[reach:]
+        # 0 times undefined is undefined: what a weight of 0 shuts out must not be multiplied at all.
+        total[:-reach] += ahead * (later if known else np.where(ahead != 0, later, 0.0))
+        ahead *= weight[reach:].copy()
         weight[-reach:] = 0.0
-        ahead = np.flatnonzero(weight)
-        total[ahead] += weight[ahead] * total[ahead + reach]
-        weight[ahead] *= weight[ahead + reach]
         reach *= 2
     return total
 
