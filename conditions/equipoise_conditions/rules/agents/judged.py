@@ -5,9 +5,8 @@ import numpy as np
 from equipoise_conditions.arrays import FloatArray
 from equipoise_conditions.context import Context, Need, Verdicts
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
-from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, WHITEN, check_length
+from equipoise_conditions.rules.common import EPS, WHITEN, Scale, check_length, whitened
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["LLM_MCA", "MAPPA", "llm_mca", "mappa"]
@@ -34,12 +33,8 @@ def mappa(trajectories: Trajectories, context: Context, *, whiten: str = "none",
     read = np.isfinite(score)
     missing = np.where(verdicts.asked, int(Reason.UNPARSABLE), int(Reason.NOT_MEASURED))
     reason = np.where((reason == Reason.DEFINED) & ~read, missing, reason)
-    if whiten != "none":
-        use = reason == Reason.DEFINED
-        group = trajectories.group_of_turn[use]
-        code, n = codes(group if whiten == "group" else np.zeros_like(group))
-        score = score.copy()
-        score[use] = standardised(score[use], code, n, std="sample", eps=eps)
+    use = reason == Reason.DEFINED
+    score = whitened(score, use, trajectories.group_of_turn, Scale(eps=eps), whiten=whiten)
     return credit_where(score, reason)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_episodes
-from equipoise_conditions.groups import codes, codes_within
+from equipoise_conditions.groups import centred, codes, codes_within, divided, variances
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["agent_credit", "broadcast", "by_agent", "tidy"]
@@ -93,15 +93,8 @@ def _weighted(
 ) -> tuple[FloatArray, BoolArray]:
     """Return what standardising `weight` copies of each score would give it, and where one copy was all."""
     count = np.bincount(code, weight, n)
-    mean = np.bincount(code, weight * score, n) / np.maximum(count, 1.0)
-    some = np.zeros(n)
-    some[code] = score
-    varies = np.zeros(n, dtype=np.bool_)
-    varies[code[score != some[code]]] = True
-    # Equal scores have no deviation, not the rounding of their mean; without votes there is no mean.
-    value = np.where((varies & (count > 0))[code], score - mean[code], 0.0)
+    difference = np.where((count > 0)[code], centred(score, code, n, weight), 0.0)
     if std != "none":
-        total = np.bincount(code, weight * value * value, n)
-        scale = np.sqrt(total / np.maximum(count - (std == "sample"), 1.0)) + eps
-        value = np.divide(value, scale[code], out=np.zeros_like(value), where=value != 0)
-    return value, (count == 1)[code]
+        variance = variances(difference, code, n, std=std, vote=weight)
+        difference = divided(difference, variance[code], eps=eps)
+    return difference, (count == 1)[code]
