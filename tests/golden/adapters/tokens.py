@@ -107,6 +107,8 @@ def forest(tree: dict[str, Any]) -> tuple[Trajectories, list[tuple[Any, Any]]]:
 
 
 def spo_tree_edges(inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    if not inputs["tree"].get("children"):
+        return []
     t, edges = forest(inputs["tree"])
     params = {
         "preset": f"spo_{inputs['adv_method']}",
@@ -180,7 +182,7 @@ def entropy_mask_top_rho(inputs: dict[str, Any]) -> dict[str, Any]:
     # Every token an answer alone in its group, whose raw outcome is its advantage.
     advantage = inputs["token_advantages"]
     t = answers([1] * entropy.size, advantage, group=np.arange(entropy.size), entropy=entropy)
-    params = {"preset": "retrain", "signal": "entropy", "rho": inputs["rho"]}
+    params = {"preset": "retrain", "signal": "entropy", "rho": min(max(inputs["rho"], 0.0), 1.0)}
     credit = RULES["entropy_mask"].apply(t, Context(), params | {"std": "none", "singleton": "raw"})
     return {"threshold": threshold, "masked_advantages": credit.value.tolist()}
 

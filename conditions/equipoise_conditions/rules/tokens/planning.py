@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def document_frequency(
     *,
     shortest: int = 3,
     longest: int = 5,
-    cluster: Mapping[tuple[Word, ...], Hashable] | None = None,
+    cluster: Mapping[Any, Hashable] | None = None,
 ) -> Counter[Hashable]:
     """Return how many documents hold each n-gram, or each cluster of n-grams, at least once.
 
@@ -96,7 +96,7 @@ def mined_grams(
     keep: int,
     shortest: int = 3,
     longest: int = 5,
-    cluster: Mapping[tuple[Word, ...], Hashable] | None = None,
+    cluster: Mapping[Any, Hashable] | None = None,
 ) -> tuple[Hashable, ...]:
     """Return the `keep` n-grams, or clusters, that most documents hold; ties in the order of their repr.
 

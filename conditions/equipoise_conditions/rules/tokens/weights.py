@@ -151,7 +151,7 @@ GTPO = Rule(
     assign=gtpo,
     needs=frozenset(),
     parameters=(
-        Parameter("beta", 0.1, "float", "how much uncertainty weighs; 0 is GRPO", minimum=0.0),
+        Parameter("beta", 0.1, "float", "how much uncertainty weighs; 0 is GRPO"),
         Parameter("cap", 50.0, "float", "greatest uncertainty of a token, in nats", minimum=0.0),
         SIGNAL,
         STD,
