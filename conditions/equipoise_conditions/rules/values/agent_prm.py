@@ -29,7 +29,7 @@ def agent_prm(  # noqa: PLR0913 - one keyword for each parameter of the rule
 
     Args:
         trajectories: the batch; forked trajectories get no credit and are not whitened with.
-        context: holds the values, read as Q(s_t, a_t).
+        context: `step_scores` is read as the promise Q(s_t, a_t).
         gamma: discount per turn.
         lam: decay of later differences.
         label: "progress" (the advantage) or "promise" (what the model's Q is trained towards).
@@ -38,7 +38,7 @@ def agent_prm(  # noqa: PLR0913 - one keyword for each parameter of the rule
         eps: added to it.
         eps_inside: add `eps` to the variance instead.
     """
-    promise = context.column(Need.VALUES, trajectories.n_turns)
+    promise = context.column(Need.STEP_SCORES, trajectories.n_turns)
     value = turn_returns(trajectories, promise, gamma=gamma, lam=lam)
     if label == "progress":
         value = value - promise
@@ -53,7 +53,7 @@ def agent_prm(  # noqa: PLR0913 - one keyword for each parameter of the rule
 AGENT_PRM = Rule(
     name="agent_prm",
     assign=agent_prm,
-    needs=frozenset({Need.VALUES}),
+    needs=frozenset({Need.STEP_SCORES}),
     parameters=(
         GAMMA,
         LAM,
