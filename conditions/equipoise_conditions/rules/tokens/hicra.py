@@ -172,7 +172,7 @@ HICRA = Rule(
         zeroes=_GRPO_ZEROES,
         reference_code="teilomillet/retrain 19db12f9 retrain/advantages/credit.py:41-52 (third party)",
         methodology="information-theoretic",
-        evidence="code",
+        evidence="notes",
         edge="planning tokens outside the loss get nothing; without planning tokens it is GRPO; α above 1 "
         "praises blamed tokens",
         caveats=_AUTHORS
@@ -205,7 +205,7 @@ HICRA_ENTROPY = Rule(
         zeroes=_GRPO_ZEROES,
         reference_code="w601sxs/trl 83988b7c trl/trainer/hicra_trainer.py:366-486 (not in a TRL release)",
         methodology="information-theoretic",
-        evidence="code",
+        evidence="notes",
         edge="in a group without a positive advantage nothing is amplified, planning tokens included; equal "
         "lengths: nobody is longer; an answer without tokens in the loss is never amplified",
         caveats=_AUTHORS

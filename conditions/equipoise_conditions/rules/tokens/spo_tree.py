@@ -118,8 +118,9 @@ SPO_TREE = Rule(
         edge="an edge without siblings gets 0 and is dropped; siblings with equal values get exactly 0, free "
         "of rounding",
         caveats="what the code calls rloo is child minus a mean that includes the child; its filter named "
-        "only_adv_greater_than_zero keeps negative edges and drops zeros (here: drop_zero_edges), and tests the sum "
-        "with a best-of-4 term, which is 0 exactly where the advantage is for values in [0, 1]; its fixed trees of "
-        "token segments and its replay of up to eight iterations are not part of the rule",
+        "only_adv_greater_than_zero keeps negative edges and drops zeros (here: drop_zero_edges), and tests "
+        "the sum with a best-of-4 term, which is 0 exactly where the advantage is for values in [0, 1]; "
+        "edges that run from fork to fork (segments) are our form for trees that do not branch everywhere; "
+        "its fixed trees of token segments and its replay of up to eight iterations are not part of the rule",
     ),
 )

@@ -170,7 +170,7 @@ GTPO = Rule(
         zeroes="every token of a group whose outcomes are all equal; with β above 1, tokens that were certain",
         reference_code="teilomillet/retrain 19db12f9 retrain/advantages/credit.py:13-33 (third party)",
         methodology="information-theoretic",
-        evidence="code",
+        evidence="notes",
         edge="an answer without uncertainty (mean below 1e-7) gets GRPO's advantage; the mean is over tokens "
         "in the loss; floor and cap change the mean weight, which is 1 otherwise (up to the code's 1e-8 in "
         "the divisor)",
@@ -205,7 +205,7 @@ ENTROPY_MASK = Rule(
         zeroes="every token of a group whose outcomes are all equal; with below zero, tokens below the threshold",
         reference_code="teilomillet/retrain 19db12f9 retrain/advantages/credit.py:60-75 (third party)",
         methodology="information-theoretic",
-        evidence="code",
+        evidence="notes",
         edge="ties keep more than ρ; at least one token is kept unless ρ is 0, which keeps none; an empty "
         "pool has threshold 0",
         caveats="masking and zeroing are different doses: zeros stay in the loss's denominator (preset "
