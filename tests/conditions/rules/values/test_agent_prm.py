@@ -27,7 +27,8 @@ def test_promise_that_was_borne_out_is_zeroed_not_dropped(batch: Any) -> None:
 
 
 def test_progress_is_turn_level_gae_of_the_promise(batch: Any) -> None:
-    t, context = batch(outcome=[1, 0], lengths=[3, 2]), Context(step_scores=np.array([*PROMISE, 0.2, 0.9]))
+    promise = np.array([*PROMISE, 0.2, 0.9])
+    t, context = batch(outcome=[1, 0], lengths=[3, 2]), Context(step_scores=promise, values=promise)
     assert RULE.apply(t, context).digest() == RULES["gae_turn"].apply(t, context).digest()
 
 
