@@ -68,17 +68,23 @@ def only(inputs: dict[str, Any], kept: Any) -> dict[str, Any]:
     }
 
 
+def unreached(inputs: dict[str, Any], reach: str) -> Any:
+    """Return (N,) which rows a score that is no number does not reach by the row, its group or the batch."""
+    good = scorable(inputs)
+    if reach == "batch":
+        return np.full(good.size, bool(good.all()))
+    if reach == "group":
+        index = np.array(inputs["index"]).astype(str)
+        return ~np.isin(index, index[~good])
+    return good
+
+
 def without_unscored(inputs: dict[str, Any], reach: str, run: Callable[[dict[str, Any]], Any]) -> Any:
     """Run on what a score that is no number does not reach; the reference spreads NaN over the rest.
 
     A batch of ours refuses such a score, so whatever the reference makes NaN has no credit here.
     """
-    good = scorable(inputs)
-    if reach == "batch":
-        good = np.full(good.size, bool(good.all()))
-    elif reach == "group":
-        index = np.array(inputs["index"]).astype(str)
-        good = ~np.isin(index, index[~good])
+    good = unreached(inputs, reach)
     result: Any = np.full(np.shape(inputs["response_mask"]), np.nan)
     if good.any():
         result[good] = run(only(inputs, good))
@@ -177,12 +183,22 @@ def response_mask(inputs: dict[str, Any]) -> Any:
     return inputs["response_mask"]
 
 
+def reached(reach: str) -> Callable[[dict[str, Any]], Any]:
+    """Return what is compared where the reference spreads NaN no further than some tokens of a row or group."""
+
+    def rows_compared(inputs: dict[str, Any]) -> Any:
+        return unreached(inputs, reach).tolist()
+
+    return rows_compared
+
+
 ADAPTERS: dict[str, Adapter] = {
     "verl_rloo": Adapter(outcome_rule("reinforce", "verl", "group")),
     "verl_rloo_vectorized": Adapter(outcome_rule("reinforce", "verl-vectorised", "group")),
     "trl_rloo_advantage": Adapter(trl_rloo, tolerance=SINGLE),
     "verl_reinforce_pp": Adapter(
         verl_reinforce_pp,
+        mask=reached("row"),
         better="one token in the loss gets 0, as a group of one does; none in the loss leaves no credit at all",
     ),
     "verl_reinforce_pp_baseline": Adapter(
@@ -191,7 +207,7 @@ ADAPTERS: dict[str, Adapter] = {
     ),
     # The reference leaves returns visible inside holes of the mask; ours have no credit there.
     "verl_remax": Adapter(verl_remax, mask=response_mask),
-    "verl_optimal_token_baseline": Adapter(otb("verl")),
-    "verl_tir_optimal_token_baseline": Adapter(otb("verl-tir")),
+    "verl_optimal_token_baseline": Adapter(otb("verl"), mask=reached("group")),
+    "verl_tir_optimal_token_baseline": Adapter(otb("verl-tir"), mask=reached("group")),
     "spo_masked_whiten": Adapter(spo_masked_whiten, tolerance=SINGLE),
 }
