@@ -26,7 +26,7 @@ def istar(  # noqa: PLR0913 - the conventions of the paper and of its code, each
     trajectories: Trajectories,
     context: Context,
     *,
-    beta: float = 0.05,
+    beta: float = 0.1,
     omega: float = 1.0,
     estimator: str = "standardised",
     baseline: str = "turns",
@@ -129,14 +129,27 @@ ISTAR = Rule(
         SINGLETON,
     ),
     presets={
-        "istar_rloo": {
+        "istar-rloo": {
+            "beta": 0.05,
             "estimator": "leave_one_out",
             "baseline": "first_turn",
             "scale": "largest",
             "singleton": "raw",
         },
-        "istar_grpo": {"std": "none", "baseline": "first_turn", "scale": "largest", "singleton": "raw"},
-        "istar_grpo_std": {"std": "sample", "baseline": "first_turn", "scale": "largest", "singleton": "raw"},
+        "istar-grpo": {
+            "beta": 0.05,
+            "std": "none",
+            "baseline": "first_turn",
+            "scale": "largest",
+            "singleton": "raw",
+        },
+        "istar-grpo-std": {
+            "beta": 0.05,
+            "std": "sample",
+            "baseline": "first_turn",
+            "scale": "largest",
+            "singleton": "raw",
+        },
     },
     card=Card(
         name="istar",

@@ -29,7 +29,7 @@ def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which 
     trajectories: Trajectories,
     context: Context,
     *,
-    beta: float = 0.05,
+    beta: float = 0.1,
     form: str = "sum",
     temperature: float = 0.7,
     scale: str = "none",
@@ -172,7 +172,7 @@ ITPO = Rule(
     ),
     presets={
         "itpo": {**_RELEASED, "form": "sum", "beta": 0.05},
-        "itpo_norm": {**_RELEASED, "form": "share", "beta": 0.01},
+        "itpo-norm": {**_RELEASED, "form": "share", "beta": 0.01},
     },
     card=Card(
         name="itpo",

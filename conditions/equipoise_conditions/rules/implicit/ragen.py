@@ -104,7 +104,7 @@ RAGEN = Rule(
     ),
     presets={
         "ragen": {"keep": 0.25, "strategy": "top_k"},
-        "ragen_top_p": {"strategy": "top_p", "slack": 0.01},
+        "ragen-top-p": {"strategy": "top_p", "slack": 0.01},
     },
     card=Card(
         name="ragen",

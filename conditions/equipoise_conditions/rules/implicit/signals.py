@@ -21,7 +21,7 @@ __all__ = [
     "turn_totals",
 ]
 
-BETA = Parameter("beta", 0.05, "float", "multiplies the log-ratio of tuned and reference policy", minimum=0.0)
+BETA = Parameter("beta", 0.1, "float", "multiplies the log-ratio of tuned and reference policy", minimum=0.0)
 CENTRE = Parameter(
     "centre",
     "group",

@@ -12,7 +12,7 @@ __all__ = ["SWEET_RL", "sweet_rl"]
 
 
 def sweet_rl(
-    trajectories: Trajectories, context: Context, *, beta: float = 0.05, reduce: str = "mean"
+    trajectories: Trajectories, context: Context, *, beta: float = 0.1, reduce: str = "mean"
 ) -> Credit:
     """Return A_t = beta / n_t times the sum over the turn's tokens of log pi_critic - log pi_reference.
 
@@ -40,7 +40,7 @@ SWEET_RL = Rule(
         BETA,
         Parameter("reduce", "mean", ("mean", "sum"), "mean or sum over the turn's tokens in the loss"),
     ),
-    presets={"sweet_rl": {"beta": 1.0, "reduce": "mean"}},
+    presets={"sweet-rl": {"beta": 1.0, "reduce": "mean"}},
     card=Card(
         name="sweet_rl",
         title="Step-wise evaluation with training-time information (SWEET-RL)",
