@@ -18,6 +18,8 @@ class Adapter:
             defines; entries where it is 0 are not compared. None compares all.
         better: what ours does where the reference raises and ours, for a reason, does not.
         skips: what a reference puts out that has no meaning here, by the key of the output.
+        named: whether only the case's name tells which function of the reference was run; `run` then finds it in
+            the inputs as `case`.
     """
 
     run: Callable[[dict[str, Any]], Any]
@@ -25,6 +27,7 @@ class Adapter:
     mask: Callable[[dict[str, Any]], Any] | None = None
     better: str | None = None
     skips: frozenset[str] = frozenset()
+    named: bool = False
 
 
 def number(value: Any) -> Any:

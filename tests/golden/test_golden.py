@@ -56,6 +56,8 @@ def test_every_adapter_has_its_cases() -> None:
 def test_our_numbers_are_those_of_the_reference(stem: str, case: dict[str, Any]) -> None:
     adapter = ADAPTERS[stem]
     inputs, expected = number(case["inputs"]), number(case["expected"])
+    if adapter.named:
+        inputs["case"] = case["name"]
     if isinstance(expected, dict) and "raises" in expected:
         refused(adapter, inputs)
         return
@@ -69,7 +71,9 @@ def refused(adapter: Adapter, inputs: dict[str, Any]) -> None:
     except OURS as error:
         assert len(str(error)) > 20, "an error says what was expected and what came"
     else:
-        assert adapter.better, "the reference raises; expected one of our errors or a documented better answer"
+        assert adapter.better, (
+            "the reference raises; expected one of our errors or a documented better answer"
+        )
 
 
 def compare(ours: Any, theirs: Any, adapter: Adapter, mask: Any, where: str) -> None:

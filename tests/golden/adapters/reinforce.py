@@ -209,5 +209,5 @@ ADAPTERS: dict[str, Adapter] = {
     "verl_remax": Adapter(verl_remax, mask=response_mask),
     "verl_optimal_token_baseline": Adapter(otb("verl"), mask=reached("group")),
     "verl_tir_optimal_token_baseline": Adapter(otb("verl-tir"), mask=reached("group")),
-    "spo_masked_whiten": Adapter(spo_masked_whiten, tolerance=SINGLE),
+    "spo_masked_whiten": Adapter(spo_masked_whiten, tolerance=SINGLE, named=True),
 }
