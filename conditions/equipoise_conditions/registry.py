@@ -16,6 +16,7 @@ from equipoise_conditions.rules import (
     turns,
     values,
 )
+from equipoise_conditions.rules.judges.router import router_over
 from equipoise_conditions.trial import trial
 
 __all__ = ["GROUP", "RULES", "Card", "Parameter", "Rule", "find_rule", "plug_ins", "rules"]
@@ -80,6 +81,9 @@ def find_rule(name: str) -> Rule:
         message = f"unknown rule '{name}'; did you mean '{nearest}'? (known: {', '.join(known)})"
         raise RuleError(message)
     return good[name]
+
+
+RULES["router"] = router_over(find_rule)
 
 
 def _loaded(point: EntryPoint) -> Rule:

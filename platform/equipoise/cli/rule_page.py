@@ -2,12 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
-from equipoise.cli.rules import written
 from equipoise_conditions.registry import RULES, Rule
-from equipoise_conditions.survey import METHODS
 
-__all__ = ["markdown"]
+__all__ = ["markdown", "written"]
 
 _HEAD = """# Credit rules
 
@@ -44,6 +43,14 @@ def markdown() -> str:
     return "\n".join([*parts, *_survey()]) + "\n"
 
 
+def written(values: Any) -> str:
+    """Parameters as a suite would write them."""
+    words = {True: "true", False: "false"}
+    return ", ".join(
+        f"{name}: {words[value] if isinstance(value, bool) else value}" for name, value in values.items()
+    )
+
+
 def _card(rule: Rule) -> str:
     card = rule.card
     lines = [f"### `{rule.name}`: {card.title}\n", f"    {card.formula}\n"]
@@ -63,19 +70,30 @@ def _card(rule: Rule) -> str:
 
 
 def _survey() -> Iterator[str]:
+    from equipoise_conditions.survey import METHODS
+
     yield "## The 47 methods of the 2026 survey\n"
     yield (
         "arXiv 2604.09459, version 2. Where no formula could be recovered from the paper, its code or a transcription, "
         "there is no rule: none is invented.\n"
     )
-    yield "| no. | method | arXiv | credit per | family | year | rule | status |\n|---|---|---|---|---|---|---|---|"
+    yield "| no. | method | arXiv | credit per | family | year | what it does | here |\n|---|---|---|---|---|---|---|---|"
     for method in METHODS:
-        rule = f"`{method.rule}`" if method.rule else ""
-        rule += f" (`preset: {method.preset}`)" if method.preset else ""
+        arxiv = ", ".join((method.arxiv, *method.other_arxiv))
+        said = method.mechanism + (f" {method.note}" if method.note else "")
         yield (
-            f"| {method.number} | {_cell(method.name)} | {_cell(method.arxiv)} | {method.granularity} | "
-            f"{method.methodology} | {method.year} | {rule} | {_cell(method.status)} |"
+            f"| {method.number} | {_cell(method.name)} | {_cell(arxiv)} | {method.granularity} | "
+            f"{method.methodology} | {method.year} | {_cell(said)} | {_cell(_here(method))} |"
         )
+
+
+def _here(method: Any) -> str:
+    if method.rule is None:
+        return str(method.status)
+    parameters = ({"preset": method.preset} if method.preset else {}) | dict(method.parameters)
+    rule = f"`{method.rule}`" + (f" with `{written(parameters)}`" if parameters else "")
+    also = f"; also {', '.join(f'`{name}`' for name in method.also)}" if method.also else ""
+    return rule + also
 
 
 def _code(text: str) -> str:

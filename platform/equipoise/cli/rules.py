@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from equipoise.cli.options import Json
 from equipoise.cli.output import say, show_json, show_table
+from equipoise.cli.rule_page import markdown, written
 from equipoise_conditions.registry import RULES, Rule, find_rule, plug_ins
 
 __all__ = ["card", "rules"]
@@ -92,8 +93,6 @@ def survey(*, as_json: Json = False) -> None:
 @rules.command()
 def page() -> None:
     """Print all cards as one Markdown page."""
-    from equipoise.cli.rule_page import markdown
-
     say(markdown().rstrip("\n"))
 
 
@@ -109,11 +108,3 @@ def card(rule: Rule) -> dict[str, Any]:
         "parameters": parameters,
         "presets": {name: dict(values) for name, values in rule.presets.items()},
     }
-
-
-def written(values: Any) -> str:
-    """Parameters as a suite would write them."""
-    words = {True: "true", False: "false"}
-    return ", ".join(
-        f"{name}: {words[value] if isinstance(value, bool) else value}" for name, value in values.items()
-    )

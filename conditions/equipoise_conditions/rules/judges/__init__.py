@@ -3,9 +3,8 @@
 from equipoise_conditions.rule import Rule
 from equipoise_conditions.rules.judges.capo import CAPO
 from equipoise_conditions.rules.judges.critic_search import CRITIC_SEARCH
-from equipoise_conditions.rules.judges.router import ROUTER
 from equipoise_conditions.rules.judges.turn_judge import TURN_JUDGE
 
 __all__ = ["RULES"]
 
-RULES: tuple[Rule, ...] = (TURN_JUDGE, CAPO, CRITIC_SEARCH, ROUTER)
+RULES: tuple[Rule, ...] = (TURN_JUDGE, CAPO, CRITIC_SEARCH)

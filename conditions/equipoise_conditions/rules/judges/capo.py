@@ -18,7 +18,7 @@ def capo(  # noqa: PLR0913 - the paper leaves its weights open, so a suite may s
     trajectories: Trajectories,
     context: Context,
     *,
-    vote: str = "majority",
+    ballot: str = "majority",
     wrong_below: float = 0.0,
     outcome_weight: float = 1.0,
     penalty: float = -0.5,
@@ -35,7 +35,7 @@ def capo(  # noqa: PLR0913 - the paper leaves its weights open, so a suite may s
     Args:
         trajectories: the batch; forked trajectories are neither voters nor examples.
         context: `judge` is read, one critique a repeat.
-        vote: a step is wrong for the "majority" (more than half) or for all ("intersection") of its readable
+        ballot: a step is wrong for the "majority" (more than half) or for all ("intersection") of its readable
             critiques.
         wrong_below: a critique calls a step wrong by a score below this.
         outcome_weight: w, weight of the outcome.
@@ -47,7 +47,7 @@ def capo(  # noqa: PLR0913 - the paper leaves its weights open, so a suite may s
     """
     score, reason = read_verdicts(trajectories, context)
     share = share_of(score < wrong_below, score)
-    wrong: BoolArray = share > 0.5 if vote == "majority" else share == 1.0
+    wrong: BoolArray = share > 0.5 if ballot == "majority" else share == 1.0
     outcome = trajectories.outcome[trajectories.trajectory_of_turn]
     reward = outcome_weight * outcome + penalty * wrong
     votes: BoolArray = reason == Reason.DEFINED
@@ -66,7 +66,7 @@ CAPO = Rule(
     needs=frozenset({Need.JUDGE}),
     parameters=(
         Parameter(
-            "vote", "majority", ("majority", "intersection"), "wrong for most, or for all, of the critiques"
+            "ballot", "majority", ("majority", "intersection"), "wrong for most, or for all, of the critiques"
         ),
         Parameter("wrong_below", 0.0, "float", "a critique calls a step wrong by a score below this"),
         Parameter(

@@ -1,7 +1,9 @@
 """A confidence router: a rule's credit for the turns that the policy was unsure of, and a choice for the others."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,12 +17,16 @@ from equipoise_conditions.rules.implicit.confidence import MEASURES, turn_confid
 from equipoise_conditions.rules.judges.verdicts import FALLBACKS
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["ROUTER", "judged_share", "judged_turns", "router"]
+__all__ = ["judged_share", "judged_turns", "router", "router_over"]
 
 _NO_PARAMETERS: Mapping[str, object] = {}
 
+Find: TypeAlias = Callable[[str], Rule]
+"""Looks a rule up by its name; handed in, since the registry lists this rule among its own."""
+
 
 def router(  # noqa: PLR0913 - what is routed, by what, and what the others get
+    find: Find,
     trajectories: Trajectories,
     context: Context,
     *,
@@ -43,6 +49,7 @@ def router(  # noqa: PLR0913 - what is routed, by what, and what the others get
     Source: Zhang 2026 (arXiv 2608.19760), which routes a turn judge by a frozen threshold.
 
     Args:
+        find: looks `over` up.
         trajectories: the batch.
         context: what `over` needs is read.
         over: the name of a rule.
@@ -56,7 +63,7 @@ def router(  # noqa: PLR0913 - what is routed, by what, and what the others get
         eps: added to it.
         singleton: that advantage in a group of one: "zero", "raw" or "undefined".
     """
-    inner = _rule(over)
+    inner = find(over)
     judged = judged_turns(trajectories, measure=measure, by=by, threshold=threshold, quantile=quantile)
     seen = _context(context, inner.needed(over_parameters), judged)
     credit = to_turns(inner.apply(trajectories, seen, over_parameters), trajectories)
@@ -101,23 +108,17 @@ def judged_share(trajectories: Trajectories, parameters: Mapping[str, object] | 
     Raises:
         RuleError: when the parameters are wrong.
     """
-    values = ROUTER.validate(parameters)
+    values = _ROUTER.validate(parameters)
     names = ("measure", "by", "threshold", "quantile")
     judged = judged_turns(trajectories, **{name: values[name] for name in names})  # type: ignore[arg-type]
     use = trajectories.collected[trajectories.trajectory_of_turn]
     return float(judged[use].mean()) if use.any() else 0.0
 
 
-def _rule(name: str) -> Rule:
-    from equipoise_conditions.registry import find_rule  # the registry imports this module
-
-    return find_rule(name)
-
-
-def _needs_of(parameters: Mapping[str, object]) -> frozenset[Need]:
+def _needs_of(find: Find, parameters: Mapping[str, object]) -> frozenset[Need]:
     inner = parameters["over_parameters"]
     assert isinstance(inner, Mapping), "the parameter was read as a mapping"
-    return _rule(str(parameters["over"])).needed(inner)
+    return find(str(parameters["over"])).needed(inner)
 
 
 def _context(context: Context, needs: frozenset[Need], judged: BoolArray) -> Context:
@@ -129,11 +130,10 @@ def _context(context: Context, needs: frozenset[Need], judged: BoolArray) -> Con
     return replace(seen, judge=Verdicts(score, seen.judge.asked & judged))
 
 
-ROUTER = Rule(
+_ROUTER = Rule(
     name="router",
     assign=router,
     needs=frozenset(),
-    needs_of=_needs_of,
     parameters=(
         Parameter("over", "turn_judge", "text", "name of the rule whose credit is kept on routed turns"),
         Parameter("over_parameters", _NO_PARAMETERS, "mapping", "parameters of that rule"),
@@ -179,3 +179,8 @@ ROUTER = Rule(
         ),
     ),
 )
+
+
+def router_over(find: Find) -> Rule:
+    """Return the rule, routing to the rules that `find` knows."""
+    return replace(_ROUTER, assign=partial(router, find), needs_of=partial(_needs_of, find))

@@ -25,7 +25,7 @@ def turn_judge(  # noqa: PLR0913 - how scores are read, put to the vote, centred
     context: Context,
     *,
     scale: str = "ternary",
-    vote: str = "mean",
+    ballot: str = "mean",
     centre: str = "group",
     omega: float = 1.0,
     outcome_weight: float = 0.0,
@@ -44,7 +44,7 @@ def turn_judge(  # noqa: PLR0913 - how scores are read, put to the vote, centred
         trajectories: the batch; forked trajectories are neither voters nor examples.
         context: `judge` is read.
         scale: "ternary" (-1, 0, 1) or "five-point" (1 to 5, mapped to [-1, 1]).
-        vote: "mean", "majority" or "median" over the judge's repeats.
+        ballot: "mean", "majority" or "median" over the judge's repeats.
         centre: "group", "trajectory", "batch" or "none"; turns without a verdict have no vote.
         omega: weight of the score.
         outcome_weight: weight of the group-relative outcome A^E.
@@ -55,7 +55,7 @@ def turn_judge(  # noqa: PLR0913 - how scores are read, put to the vote, centred
         unparsable: turns without a readable verdict, likewise.
     """
     score, reason = read_verdicts(trajectories, context)
-    z = voted(on_scale(score, scale), vote)
+    z = voted(on_scale(score, scale), ballot)
     episode, alone = turn_advantage(trajectories, std=std, eps=eps, singleton=singleton, vote="trajectory")
     turn = centred_signal(trajectories, z, reason == Reason.DEFINED, centre)
     value = omega * turn + outcome_weight * episode
@@ -74,7 +74,7 @@ TURN_JUDGE = Rule(
     needs=frozenset({Need.JUDGE}),
     parameters=(
         Parameter("scale", "ternary", ("ternary", "five-point"), "scores are -1, 0, 1, or 1 to 5"),
-        Parameter("vote", "mean", ("mean", "majority", "median"), "one score from the judge's repeats"),
+        Parameter("ballot", "mean", ("mean", "majority", "median"), "one score from the judge's repeats"),
         CENTRE,
         OMEGA,
         OUTCOME_WEIGHT,

@@ -37,7 +37,7 @@ def test_critiques_vote(batch: Any, vote: str, wrong: list[bool]) -> None:
     # One of three, two of three, one of the two that could be read, and all.
     score = [[-1, 1, 1], [-1, -1, 1], [-1, 1, NAN], [-1, -1, NAN]]
     t = batch(outcome=[0], lengths=[4])
-    value = RULE.apply(t, critiques(score), {"vote": vote, "std": "none", "penalty": -1.0}).value
+    value = RULE.apply(t, critiques(score), {"ballot": vote, "std": "none", "penalty": -1.0}).value
     np.testing.assert_allclose(value, -np.array(wrong, dtype=float) + np.mean(wrong))
 
 

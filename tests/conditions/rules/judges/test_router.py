@@ -86,8 +86,10 @@ def test_wrong_inner_rules_and_parameters_are_told(batch: Any) -> None:
     t = batch(outcome=[1], lengths=[2])
     with pytest.raises(RuleError, match="unknown rule 'turn_jugde'; did you mean 'turn_judge'"):
         RULE.needed({"over": "turn_jugde"})
-    with pytest.raises(RuleError, match="rule 'turn_judge': unknown parameter 'voet'; did you mean 'vote'"):
-        RULE.needed({"over_parameters": {"voet": "mean"}})
+    with pytest.raises(
+        RuleError, match="rule 'turn_judge': unknown parameter 'balot'; did you mean 'ballot'"
+    ):
+        RULE.needed({"over_parameters": {"balot": "mean"}})
     with pytest.raises(MissingNeed, match="judge"):
         RULE.apply(t, Context())
     with pytest.raises(RuleError, match="measure it on this batch"):
