@@ -15,6 +15,7 @@ from equipoise_conditions import (
     Coalitions,
     Context,
     Continuations,
+    FloatArray,
     Need,
     Trajectories,
     to_tokens,
@@ -55,9 +56,9 @@ def test_shapley_values_share_out_the_game_and_treat_equals_alike(seed: int, pla
             assert first[0] == pytest.approx(first[1])
 
 
-def symmetric_game(n: int, rng: np.random.Generator) -> np.ndarray:
+def symmetric_game(n: int, rng: np.random.Generator) -> FloatArray:
     """Random values in which players 0 and 1 may be exchanged."""
-    value = rng.normal(size=2**n)
+    value: FloatArray = rng.normal(size=2**n)
     if n > 1:
         for mask in range(2**n):
             if mask & 1 and not mask & 2:
@@ -94,7 +95,7 @@ def test_single_and_double_precision_agree(name: str, forest: Any) -> None:
     t = enriched(forest(21), 21)
     players = "agents" if RULES[name].card.granularity == "agent" else "turns"
     context = replace(full_context(t, 21, players), generator=None)
-    rounded = Trajectories(**{key: in_single(column) for key, column in t.columns.items()})  # type: ignore[arg-type]
+    rounded = Trajectories(**{key: in_single(column) for key, column in t.columns.items()})
     double = to_tokens(RULES[name].apply(t, context), t)
     single = to_tokens(RULES[name].apply(rounded, in_single(context)), rounded)
     assert np.array_equal(double.reason, single.reason)
