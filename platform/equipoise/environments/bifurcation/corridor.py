@@ -21,6 +21,7 @@ _LANDMARKS = (
     "anchor", "bell", "candle", "drum", "engine", "feather", "globe", "harp",
     "inkwell", "jar", "kettle", "lantern", "mirror", "needle", "organ", "prism",
 )  # fmt: skip
+_ROUNDING = 1e-12
 _SPLITS = {"pool": 0, "held_out": 1, "demonstrations": 2}
 
 
@@ -152,6 +153,11 @@ class Corridor:
         """Exact advantage Q(s, a) - V(s) of the action with this index, under a policy that continues."""
         after = self.step(state, state.admissible[action])
         return self.value(after, policy) - self.value(state, policy)
+
+    def judge(self, state: CorridorState, action: int) -> int:
+        """A scripted verdict on the action with this index: the sign of its exact advantage."""
+        advantage = self.advantage(state, action)
+        return (advantage > _ROUNDING) - (advantage < -_ROUNDING)
 
     @staticmethod
     def _chances(

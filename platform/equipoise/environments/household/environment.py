@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.environments.errors import EnvironmentConfigError, EnvironmentFaultError
 from equipoise.environments.household.affordances import affordances
 from equipoise.environments.household.config import HouseholdConfig
-from equipoise.environments.household.expert import plan, search
+from equipoise.environments.household.expert import plan, remaining, search
 from equipoise.environments.household.game import Game, HouseholdState, Words
 from equipoise.environments.household.generator import Instance, draw, most_copies
 from equipoise.environments.household.terse import TerseWords
@@ -21,6 +21,7 @@ __all__ = ["Household", "household", "split_of"]
 # Half of all possible households serve cloning, a quarter each the pool and the held-out tasks.
 _QUARTERS = ("pool", "held_out", "demonstrations", "demonstrations")
 _MOST_GAMES = 512
+_MOST_LEFT = 200_000
 _MOST_REJECTED = 3_000
 
 
@@ -50,6 +51,7 @@ class Household:
             split: np.random.default_rng([seed, number]) for number, split in enumerate(SPLITS)
         }
         self._games: OrderedDict[tuple[str, int], Game] = OrderedDict()
+        self._left: dict[int, int] = {}
 
     def tasks(self, split: str) -> int:
         """How many tasks a split has."""
@@ -99,6 +101,22 @@ class Household:
     def plan(self, state: State) -> str:
         """The next command of the expert that knows where everything is."""
         return plan(_own(state))
+
+    def judge(self, state: State, action: int) -> int:
+        """A scripted verdict on an action: 1 if it shortens what `plan` still has to do, -1 if it lengthens it.
+
+        0 if neither: looking around, opening what need not be opened, walking elsewhere in an equally long way.
+
+        Args:
+            state: The state before it.
+            action: Its index among the admissible commands.
+        """
+        before = _own(state)
+        after = before.step(before.admissible[action])
+        if len(self._left) > _MOST_LEFT:
+            self._left.clear()
+        saved = remaining(before, self._left) - remaining(after, self._left)
+        return (saved > 0) - (saved < 0)
 
     def vocabulary(self) -> tuple[str, ...]:
         """Every word that can occur, sorted; the same for every seed.

@@ -10,13 +10,16 @@ from equipoise.environments.household.game import HouseholdState
 from equipoise.environments.household.scene import bits
 from equipoise.environments.household.situation import Action, Verb
 
-__all__ = ["imperfect", "plan", "search"]
+__all__ = ["UNREACHABLE", "imperfect", "plan", "remaining", "search"]
 
 _TREATMENT = {
     "pick_clean_then_place_in_recep": (Verb.CLEAN, "SinkBasin"),
     "pick_heat_then_place_in_recep": (Verb.HEAT, "Microwave"),
     "pick_cool_then_place_in_recep": (Verb.COOL, "Fridge"),
 }
+
+UNREACHABLE = 200
+"""More commands than any plan has: what is left where the task cannot be achieved any more."""
 
 
 def search(state: HouseholdState) -> str:
@@ -45,6 +48,29 @@ def imperfect(state: HouseholdState, epsilon: float, generator: np.random.Genera
     if generator.random() < epsilon:
         return state.admissible[int(generator.integers(len(state.admissible)))]
     return search(state)
+
+
+def remaining(state: HouseholdState, known: dict[int, int]) -> int:
+    """How many commands the player that knows where everything is still needs; `UNREACHABLE` without end.
+
+    Its plan follows rules and is not always the shortest.
+
+    Args:
+        state: Where from.
+        known: Counts by state key; those of every state on the way are added.
+    """
+    way: list[int] = []
+    now = state
+    while not now.won and now.key not in known and len(way) < UNREACHABLE:
+        way.append(now.key)
+        try:
+            now = now.step(plan(now))
+        except EnvironmentFaultError:
+            known[now.key] = UNREACHABLE
+    left = 0 if now.won else known.get(now.key, UNREACHABLE)
+    for count, key in enumerate(reversed(way), start=1):
+        known[key] = min(left + count, UNREACHABLE)
+    return known[state.key] if way else left
 
 
 class _Player:
