@@ -36,6 +36,7 @@ class Sampler:
         model: a causal language model with the Qwen3 interface, in evaluation mode.
         temperature: divides the logits before the probabilities of the allowed tokens are made to sum to one.
         batch: episodes that share a forward pass.
+        greedy: take the likeliest allowed token, of equal ones that with the lowest id, whatever the draws.
     """
 
     model: "Qwen3ForCausalLM"
@@ -45,6 +46,7 @@ class Sampler:
     horizon: int
     temperature: float = 1.0
     batch: int = 256
+    greedy: bool = False
 
     def play(
         self, starts: Sequence[Start], uniforms: FloatArray, *, stop_after: int | None = None
@@ -119,7 +121,7 @@ class Sampler:
         return last
 
     def _decide(self, players: list[Player], hidden: torch.Tensor, uniforms: FloatArray) -> None:
-        """Draw one token a row from the allowed ones by inverting the distribution function."""
+        """Draw one token a row from the allowed ones by inverting the distribution function, or take the likeliest."""
         logits = self.model.lm_head(hidden).double().numpy() / self.temperature
         nodes = np.array([player.node.index for player in players if player.node is not None])
         ids, counts = self.bank.tables()
@@ -128,13 +130,20 @@ class Sampler:
         scores[np.arange(scores.shape[1])[None, :] >= count[:, None]] = -np.inf
         logp = scores - _logsumexp(scores)
         prob = np.exp(logp)
-        draw = np.array([player.draws for player in players]) % uniforms.shape[1]
-        point = uniforms[np.arange(len(players)), draw] * prob.sum(axis=1)
-        which = np.minimum((np.cumsum(prob, axis=1) <= point[:, None]).sum(axis=1), count - 1)
+        which = logp.argmax(axis=1) if self.greedy else self._drawn(players, uniforms, prob, count)
         entropy = -(prob * np.where(prob > 0, logp, 0.0)).sum(axis=1)
         chosen = logp[np.arange(len(players)), which]
         for player, pick, value, spread in zip(players, which, chosen, entropy, strict=True):
             player.choose(int(pick), float(value), float(spread))
+
+    @staticmethod
+    def _drawn(
+        players: list[Player], uniforms: FloatArray, prob: FloatArray, count: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        draw = np.array([player.draws for player in players]) % uniforms.shape[1]
+        point = uniforms[np.arange(len(players)), draw] * prob.sum(axis=1)
+        drawn: npt.NDArray[np.int64] = (np.cumsum(prob, axis=1) <= point[:, None]).sum(axis=1)
+        return np.minimum(drawn, count - 1)
 
 
 def _logsumexp(scores: FloatArray) -> FloatArray:
