@@ -3,21 +3,19 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from equipoise.environments.protocol import Environment, State
-from equipoise.errors import ExecutionError
-from equipoise.execution.batches import Batch, states_of
+from equipoise.execution.batches import Batch
 from equipoise.execution.conditions import condition_of
 from equipoise.execution.forks import with_forks
-from equipoise.execution.hindsight import hindsight_scores
-from equipoise.execution.replays import replay_turns
+from equipoise.execution.supplies.case import Case
+from equipoise.execution.supplies.counting import counts_of
+from equipoise.execution.supplies.settings import settings_of
+from equipoise.execution.supplies.table import measure
 from equipoise.execution.world import World
-from equipoise.policies.rollout import Sampler
 from equipoise_budget import Cost
-from equipoise_conditions.context import Context, Need, Replays
-from equipoise_conditions.rule import Rule
+from equipoise_conditions import shuffle_active_share, to_turns
+from equipoise_conditions.context import Need
+from equipoise_conditions.credit import Credit
+from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["assign_credit"]
 
@@ -30,17 +28,22 @@ def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: 
         name: id of the condition.
         folders: `base` and `collect`.
         folder: where to write.
+
+    Raises:
+        ExecutionError: if the rule needs what cannot be supplied in the suite's environment.
     """
     rule, params = condition_of(world.suite, name)
+    needs = rule.needed(params)
     batch = Batch.load(folders["collect"])
     sampler = world.sampler(
         world.model_from(folders["base"] / "base.safetensors"), world.suite.collection.temperature
     )
     spent = Cost()
-    if Need.FORKS in rule.needs:
-        batch, spent = with_forks(world, sampler, batch, params)
+    if Need.FORKS in needs:
+        batch, spent = with_forks(world, sampler, batch, settings_of(params))
         batch.save(folder)
-    context, measured = _measure(world, sampler, batch, rule, params)
+    case = Case(world, sampler, batch, rule, params, [spent])
+    context = measure(case)
     credit = rule.apply(batch.trajectories, context, params)
     credit.save(folder / "credit.npz")
     return {
@@ -48,60 +51,25 @@ def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: 
         "block": world.block,
         "condition": name,
         "rule": rule.name,
-        "credit": {
-            "turns": batch.trajectories.n_turns,
-            "examples": len(credit.examples),
-            "reasons": credit.counts_by_reason(),
-            "digest": credit.digest(),
-            "constant_within_trajectories": _constant(batch, credit.value),
-        },
-        "cost": (spent + measured).to_json(),
+        "supplied": {str(need): counts_of(context, need) for need in sorted(needs)},
+        "credit": _told(credit, batch.trajectories),
+        "cost": case.spent.to_json(),
     }
 
 
-def _measure(
-    world: World, sampler: Sampler, batch: Batch, rule: Rule, params: Mapping[str, object]
-) -> tuple[Context, Cost]:
-    generator = world.rng("rule", rule.name) if Need.GENERATOR in rule.needs else None
-    hindsight: npt.NDArray[np.float64] | None = None
-    replays: Replays | None = None
-    truth: npt.NDArray[np.float64] | None = None
-    spent = Cost()
-    if Need.HINDSIGHT in rule.needs:
-        hindsight, spent = hindsight_scores(world, sampler, batch)
-    if Need.REPLAYS in rule.needs:
-        replays, spent = replay_turns(world, sampler, batch, params)
-    if Need.TRUTH in rule.needs:
-        truth = _truth(world.env, batch)
-    return Context(generator, hindsight, replays, truth), spent
-
-
-def _truth(env: Environment, batch: Batch) -> npt.NDArray[np.float64]:
-    """(T,) exact advantage of each action, where the environment can tell."""
-    advantage = getattr(env, "advantage", None)
-    if advantage is None:
-        message = (
-            f"the rule 'exact' needs an environment that knows its advantages, got {type(env).__name__}; "
-            "use bifurcation, or the rule 'replay', which measures them"
-        )
-        raise ExecutionError(message)
-    before, _ = states_of(env, batch.trajectories)
-    known: dict[tuple[int, int], float] = {}
-
-    def of(state: State, action: int) -> float:
-        at = (state.key, action)
-        if at not in known:
-            known[at] = float(advantage(state, action))
-        return known[at]
-
-    pairs = zip(before, batch.trajectories.action.tolist(), strict=True)
-    return np.array([of(state, action) for state, action in pairs])
-
-
-def _constant(batch: Batch, value: npt.NDArray[np.float64]) -> bool:
-    """Whether no trajectory holds two different credits among its own turns, so that a twin changes nothing."""
-    own = batch.trajectories.own
-    owner = batch.trajectories.trajectory_of_turn[own]
-    marked = np.where(np.isnan(value[own]), np.inf, value[own])
-    same = (owner[1:] != owner[:-1]) | (marked[1:] == marked[:-1])
-    return bool(same.all())
+def _told(credit: Credit, trajectories: Trajectories) -> dict[str, object]:
+    """What a report must know of a condition's credit; `reasons` count its own units, `examples` are turns."""
+    turns = to_turns(credit, trajectories)
+    # Units of a whole trajectory or agent are moved as the turns they cover; finer credit moves as it is.
+    moved = turns if credit.granularity in ("episode", "agent") else credit
+    share = shuffle_active_share(moved, trajectories)
+    return {
+        "turns": trajectories.n_turns,
+        "examples": len(turns.examples),
+        "granularity": credit.granularity,
+        "units": credit.value.size,
+        "reasons": credit.counts_by_reason(),
+        "digest": credit.digest(),
+        "shuffle_active_share": share,
+        "constant_within_trajectories": share == 0.0,
+    }

@@ -203,7 +203,9 @@ def test_an_environment_that_does_not_know_the_truth_cannot_serve_the_exact_rule
     world = World(suite, 0)
     save_weights(world.fresh_model(), tmp_path / "base.safetensors")
     collect(world, tmp_path, tmp_path)
-    with pytest.raises(ExecutionError, match=r"knows its advantages, got Household; use bifurcation, or"):
+    with pytest.raises(
+        ExecutionError, match=r"needs 'truth', which .* Household; .* such as bifurcation; the rule"
+    ):
         assign_credit(world, "oracle", {"base": tmp_path, "collect": tmp_path}, tmp_path)
 
 
