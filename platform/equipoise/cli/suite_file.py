@@ -2,7 +2,9 @@
 
 from equipoise.environments.errors import EnvironmentConfigError
 from equipoise.environments.registry import environments, make_environment
+from equipoise.execution.supplies.offered import unsupplied
 from equipoise_preregistration import LoadedSuite, Suite, derive_seed, load_suite
+from equipoise_preregistration.faults import Problem
 
 __all__ = ["open_suite"]
 
@@ -17,25 +19,23 @@ def open_suite(path_or_name: str) -> LoadedSuite:
         SuiteError: With every fault of the file.
     """
     loaded = load_suite(path_or_name, environments=environments().keys())
-    faults = _environment_faults(loaded.suite)
-    if faults:
+    problems = _problems(loaded.suite)
+    if problems:
         from equipoise_preregistration.document import read
-        from equipoise_preregistration.faults import Problem
 
-        document = read(loaded.raw, str(loaded.path))
-        raise document.error(tuple(Problem(("environment",), fault, at_key=True) for fault in faults))
+        raise read(loaded.raw, str(loaded.path)).error(problems)
     return loaded
 
 
-def _environment_faults(suite: Suite) -> tuple[str, ...]:
-    """What the environment itself finds wrong with its sizes, options, words and numbers of tasks."""
+def _problems(suite: Suite) -> tuple[Problem, ...]:
+    """What the environment finds wrong with its own keys; if nothing, which rules need what it cannot give."""
     chosen = suite.environment
     try:
-        make_environment(
+        environment = make_environment(
             chosen.name,
             chosen.settings(suite.policy.warm_start.demonstrations),
             derive_seed(suite.seed, "tasks"),
         )
     except EnvironmentConfigError as error:
-        return error.faults
-    return ()
+        return tuple(Problem(("environment",), fault, at_key=True) for fault in error.faults)
+    return tuple(Problem(("conditions", index, "rule"), why) for index, why in unsupplied(suite, environment))
