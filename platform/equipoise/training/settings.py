@@ -17,6 +17,8 @@ class TrainingSettings:
         clip: how far below and above 1 the probability ratio to the collecting policy may lie before a token
             stops pushing it further (PPO, arXiv 1707.06347, with the two sides of DAPO, arXiv 2503.14476);
             None leaves the plain policy gradient.
+        loss: one of the losses of TRL's GRPOTrainer (`equipoise.training.on_policy`); None for the weighted
+            likelihood of its SFTTrainer (`equipoise.training.trainer`).
         seed: for the trainer's own generators; the order of the rows does not depend on it.
     """
 
@@ -26,4 +28,5 @@ class TrainingSettings:
     weight_decay: float = 0.0
     temperature: float = 1.0
     clip: tuple[float, float] | None = None
+    loss: str | None = None
     seed: int = 0
