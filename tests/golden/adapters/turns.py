@@ -201,7 +201,7 @@ def igpo_iclr_advantage(inputs: Inputs) -> Any:
     # With holes the reference takes another token than the last for the outcome's. The rule never does.
     values = RULES["igpo"].validate(params)
     settings = Returns(**{name: values[name] for name in Returns.__dataclass_fields__})  # type: ignore[arg-type]
-    value = turn_returns(t.reward, outcome[ends], rewarded[ends], t.group_of_turn, t.turn_offsets, settings)
+    value = turn_returns(t.reward, outcome[ends], rewarded[ends], t.group, t.turn_offsets, settings)
     return {"advantages": (value[t.turn_of_token] * t.mask).reshape(mask.shape).tolist()}
 
 

@@ -9,10 +9,15 @@ from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.context import Context, Need, Verdicts
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected
 from equipoise_conditions.errors import RuleError
-from equipoise_conditions.groups import codes, discounted
+from equipoise_conditions.groups import codes
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.common import EPS, SINGLETON, STD, VOTE, check_length, group_advantage
-from equipoise_conditions.rules.turns.scaling import VARIANCE_EPS, trained_turns, weighted_zscore
+from equipoise_conditions.rules.turns.scaling import (
+    VARIANCE_EPS,
+    returns_to_go,
+    trained_turns,
+    weighted_zscore,
+)
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["ADCA_GRPO", "Flags", "adca_grpo", "step_flags"]
@@ -116,7 +121,7 @@ def adca_grpo(  # noqa: PLR0913 - one keyword for each convention of the publish
         reason = _lacking(trajectories, reason, flags.step & ~flags.known, judge.asked)
     if singleton == "undefined":
         reason = np.where((reason == Reason.DEFINED) & alone[owner], int(Reason.NO_GROUP), reason)
-    return credit_where(discounted(total, trajectories.turn_offsets, 1.0), reason)
+    return credit_where(returns_to_go(total, trajectories.turn_offsets, 1.0), reason)
 
 
 def step_flags(trajectories: Trajectories, judge: Verdicts, good_above: float) -> Flags:

@@ -7,7 +7,7 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit
-from equipoise_conditions.groups import codes_within, discounted, standardised
+from equipoise_conditions.groups import codes_within, standardised
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.common import (
     EPS,
@@ -20,6 +20,7 @@ from equipoise_conditions.rules.common import (
     turn_advantage,
     with_reasons,
 )
+from equipoise_conditions.rules.turns.scaling import returns_to_go
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["GIGPO", "anchor_hit_rate", "gigpo", "shared_returns"]
@@ -88,7 +89,7 @@ def _agent_term(
 def _step_term(
     trajectories: Trajectories, group: IntArray, *, gamma: float, std: str, eps: float
 ) -> FloatArray:
-    returns = discounted(trajectories.reward, trajectories.turn_offsets, gamma)
+    returns = returns_to_go(trajectories.reward, trajectories.turn_offsets, gamma)
     if bool(trajectories.collected.all()):
         anchor, n_anchors = codes_within(trajectories.state, group)
         return standardised(returns, anchor, n_anchors, std=std, eps=eps)
@@ -124,7 +125,7 @@ def shared_returns(reward: FloatArray, offsets: IntArray, step: IntArray, gamma:
     first[offsets[:-1]] = True
     of_turn = np.cumsum(first) - 1
     steps = np.concatenate(([0], np.cumsum(first)))[offsets].astype(np.int64)
-    returns: FloatArray = discounted(reward[first], steps, gamma)[of_turn]
+    returns: FloatArray = returns_to_go(reward[first], steps, gamma)[of_turn]
     return returns
 
 

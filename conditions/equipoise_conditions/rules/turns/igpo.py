@@ -7,13 +7,14 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected
-from equipoise_conditions.groups import codes, discounted
+from equipoise_conditions.groups import codes
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.common import EPS, GAMMA, STD
 from equipoise_conditions.rules.turns.information_gain import GAIN, MISSING, gain_needs, turn_gains
 from equipoise_conditions.rules.turns.scaling import (
     VARIANCE_EPS,
     final_turns,
+    returns_to_go,
     trained_trajectories,
     weighted_zscore,
 )
@@ -88,25 +89,23 @@ def igpo(  # noqa: PLR0913 - one keyword for each convention in which published 
         MissingNeed: when gains are needed and were not measured.
         RuleError: when they were measured on another batch.
     """
-    gains, known = turn_gains(trajectories, context, gain)
+    reward, known = turn_gains(trajectories, context, gain)
+    reward[trajectories.turn_offsets[1:] - 1] = trajectories.outcome
     final = final_turns(trajectories)
     owner = trajectories.trajectory_of_turn
     votes = trained_trajectories(trajectories)
     if missing == "undefined":
         votes = votes & known
+    if bool(votes.all()) and bool(known.all()):
+        counted = np.ones(owner.size, dtype=np.bool_)
+    else:
+        counted = votes[owner] & (final | known[owner])
     settings = Returns(
         normalise, std, eps, variance_eps, gamma, gain_weight, outcome_weight, merge, precision
     )
-    value = turn_returns(
-        np.where(final, trajectories.outcome[owner], gains),
-        final,
-        votes[owner] & (final | known[owner]),
-        trajectories.group_of_turn,
-        trajectories.turn_offsets,
-        settings,
-    )
+    value = turn_returns(reward, final, counted, trajectories.group, trajectories.turn_offsets, settings)
     reason = on_collected(trajectories)
-    if missing == "undefined":
+    if missing == "undefined" and not bool(known.all()):
         reason = np.where((reason == Reason.DEFINED) & ~known[owner], int(Reason.NO_GOLD), reason)
     return credit_where(value, reason)
 
@@ -125,31 +124,40 @@ def turn_returns(
         reward: (T,) gains and outcomes.
         outcome: (T,) which of them are outcomes.
         counted: (T,) which rewards exist; others count as 0 and do not enter the statistics.
-        group: (T,) prompt group of each turn.
+        group: (N,) prompt group of each trajectory.
         offsets: (N+1,) turns of each trajectory.
         settings: the conventions.
     """
     if settings.merge:
         counted = counted & (outcome | (reward != 0))
-    weighted = reward * np.where(outcome, settings.outcome_weight, settings.gain_weight)
-    normal = np.zeros(reward.size)
-    if settings.normalise == "none":
-        normal[counted] = weighted[counted]
+    weighted = reward
+    if (settings.gain_weight, settings.outcome_weight) != (1.0, 1.0):
+        weighted = reward * np.where(outcome, settings.outcome_weight, settings.gain_weight)
+    code, n_groups = codes(group)
+    code = np.repeat(code, np.diff(offsets))
+    if settings.normalise == "separate":
+        code, n_groups = 2 * code + outcome, 2 * n_groups
+    if bool(counted.all()):
+        normal = _normalised(weighted, code, n_groups, settings)
     else:
-        code, n_groups = codes(group)
-        if settings.normalise == "separate":
-            code, n_groups = 2 * code + outcome, 2 * n_groups
-        normal[counted] = weighted_zscore(
-            weighted[counted].astype(np.float32 if settings.precision == "single" else np.float64),
-            code[counted],
-            n_groups,
-            std=settings.std,
-            eps=settings.eps,
-            variance_eps=settings.variance_eps,
-        )
+        normal = np.zeros(reward.size)
+        normal[counted] = _normalised(weighted[counted], code[counted], n_groups, settings)
     if settings.merge:
         return merged_returns(normal, offsets, settings.gamma)
-    return discounted(normal, offsets, settings.gamma)
+    return returns_to_go(normal, offsets, settings.gamma)
+
+
+def _normalised(reward: FloatArray, code: IntArray, n_groups: int, settings: Returns) -> FloatArray:
+    if settings.normalise == "none":
+        return reward
+    return weighted_zscore(
+        reward.astype(np.float32) if settings.precision == "single" else reward,
+        code,
+        n_groups,
+        std=settings.std,
+        eps=settings.eps,
+        variance_eps=settings.variance_eps,
+    )
 
 
 def merged_returns(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArray:
@@ -167,7 +175,7 @@ def merged_returns(reward: FloatArray, offsets: IntArray, gamma: float) -> Float
     bounds = before[offsets]
     if not bounds[-1]:
         return np.zeros(reward.size)
-    sums = discounted(reward[kept], bounds, gamma)
+    sums = returns_to_go(reward[kept], bounds, gamma)
     following = before[:-1]
     inside = following < np.repeat(bounds[1:], np.diff(offsets))
     return np.where(inside, sums[np.minimum(following, sums.size - 1)], 0.0)

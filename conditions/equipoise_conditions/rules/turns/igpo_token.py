@@ -5,7 +5,7 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray, FloatArray
 from equipoise_conditions.context import Context
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_tokens
-from equipoise_conditions.groups import codes, discounted
+from equipoise_conditions.groups import centred, codes, discounted
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.common import EPS, GAMMA, STD
 from equipoise_conditions.rules.turns.information_gain import (
@@ -104,17 +104,17 @@ def _from_start(
 ) -> FloatArray:
     group, n_groups = codes(trajectories.group)
     start = returns[trajectories.token_offsets_of_trajectory[:-1]]
-    count = np.bincount(group, votes, n_groups)
-    mean = np.divide(
-        np.bincount(group, start * votes, n_groups), count, out=np.zeros(n_groups), where=count > 0
-    )
-    difference = returns - mean[group][trajectories.trajectory_of_token]
+    apart = centred(start, group, n_groups, votes)
+    owner = trajectories.trajectory_of_token
+    difference: FloatArray = returns - (start - apart)[owner]
     if std == "none":
         return difference
-    spread = np.bincount(group, votes * np.square(start - mean[group]), n_groups)
+    count = np.bincount(group, votes, n_groups)
+    spread = np.bincount(group, votes * np.square(apart), n_groups)
     divisor = np.maximum(count - (1 if std == "sample" else 0), 1)
     scale = np.where(count > 1, np.sqrt(spread / divisor), 1.0) + eps
-    return difference / np.maximum(scale, np.finfo(np.float64).tiny)[group][trajectories.trajectory_of_token]
+    # Equal starts with eps 0 leave nothing to divide by, though later tokens may differ.
+    return difference / np.where(scale > 0, scale, 1.0)[group][owner]
 
 
 _FIRST = {"bridge": False, "missing": "outcome"}

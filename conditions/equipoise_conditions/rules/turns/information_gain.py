@@ -8,7 +8,6 @@ from equipoise_conditions.arrays import BoolArray, FloatArray
 from equipoise_conditions.context import Boundary, Context, Need
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.rule import Parameter
-from equipoise_conditions.rules.turns.scaling import final_turns
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["GAIN", "MISSING", "gain_needs", "information_gain", "place_rewards", "turn_gains"]
@@ -58,10 +57,11 @@ def information_gain(trajectories: Trajectories, gold: Boundary, kind: str) -> F
         before, after = (
             (gold.before, gold.after) if kind == "log" else (np.exp(gold.before), np.exp(gold.after))
         )
-        previous = np.empty_like(after)
-        previous[1:] = after[:-1]
-        previous[trajectories.turn_offsets[:-1]] = before
-        return after - previous
+        gain = np.empty_like(after)
+        np.subtract(after[1:], after[:-1], out=gain[1:])
+        first = trajectories.turn_offsets[:-1]
+        gain[first] = after[first] - before
+        return gain
 
 
 def turn_gains(trajectories: Trajectories, context: Context, kind: str) -> tuple[FloatArray, BoolArray]:
@@ -74,13 +74,15 @@ def turn_gains(trajectories: Trajectories, context: Context, kind: str) -> tuple
         RuleError: when it was scored on another batch.
     """
     if kind == "recorded":
-        gain = np.asarray(trajectories.reward)
+        gain = np.array(trajectories.reward)
     else:
         gain = information_gain(trajectories, context.need(Need.GOLD, Boundary), kind)
-    final = final_turns(trajectories)
-    known = np.logical_and.reduceat(np.isfinite(gain) | final, trajectories.turn_offsets[:-1])
-    usable = known[trajectories.trajectory_of_turn] & ~final
-    return np.where(usable, gain, 0.0), known
+    gain[trajectories.turn_offsets[1:] - 1] = 0.0
+    finite = np.isfinite(gain)
+    if bool(finite.all()):
+        return gain, np.ones(trajectories.n, dtype=np.bool_)
+    known = np.logical_and.reduceat(finite, trajectories.turn_offsets[:-1])
+    return np.where(known[trajectories.trajectory_of_turn], gain, 0.0), known
 
 
 def place_rewards(trajectories: Trajectories, reward: FloatArray) -> FloatArray:

@@ -1,10 +1,11 @@
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from equipoise_conditions import RULES, Context, anchor_hit_rate
-from equipoise_conditions.groups import codes_within, standardised
+from equipoise_conditions import RULES, Context, RuleError, anchor_hit_rate, to_turns
+from equipoise_conditions.rules.turns import shared_returns
 
 RULE = RULES["gigpo"]
 
@@ -26,7 +27,7 @@ def test_two_trajectories_by_hand(batch: Any, std: str, episode: float, anchor: 
 def test_the_episode_term_alone_is_grpo(forest: Any) -> None:
     t = forest(3)
     gigpo = RULE.apply(t, Context(), {"omega": 0.0})
-    assert gigpo.digest() == RULES["grpo"].apply(t, Context()).digest()
+    assert gigpo.digest() == to_turns(RULES["grpo"].apply(t, Context()), t).digest()
 
 
 def test_longer_trajectories_vote_more_often_only_when_turns_vote(batch: Any) -> None:
@@ -43,77 +44,109 @@ def test_a_state_of_another_task_is_another_anchor(batch: Any) -> None:
     assert anchor_hit_rate(t) == 0.0
 
 
-def adapted(batch: Any, given: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the reference's rows (one an environment step) as a batch, and the order of its turns.
-
-    The reference is handed returns; with gamma 0 a reward is its own return. Episode scores are row sums.
-    """
-    group = np.unique(given["index"], return_inverse=True)[1]
-    walk = np.unique(given["traj_index"], return_inverse=True)[1]
-    order = np.lexsort((walk, group))
-    score = np.array(given["token_level_rewards"], dtype=float).sum(axis=1)[order]
-    key = (group * 1000 + walk)[order]
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
-    low, high = min(score.min(), 0.0), max(score.max(), 1.0)
-    t = batch(
-        outcome=((score - low) / (high - low))[starts].tolist(),
-        lengths=np.diff(starts, append=key.size).tolist(),
-        task=group[order][starts].tolist(),
-        state=np.unique(given["anchor_obs"], return_inverse=True)[1][order],
-        reward=np.array(given["step_rewards"], dtype=float)[order],
+def test_agents_may_be_compared_with_themselves_alone(batch: Any) -> None:
+    # Two agents act in turn in one state; agent 1 has the same return in both trajectories.
+    t = batch(outcome=[1, 0], lengths=[2, 2], state=[5] * 4, agent=[0, 1, 0, 1], reward=[1, 2, 3, 2])
+    params = {"std": "none", "gamma": 0.0}
+    together = RULE.apply(t, Context(), params)
+    alone = RULE.apply(t, Context(), params | {"per_agent": True})
+    assert together.value.tolist() == [-0.5, 0.5, 0.5, -0.5]
+    assert alone.value.tolist() == [-0.5, 0.5, 0.5, -0.5]
+    # Agent 0 of the second trajectory acts twice: by turns it votes twice, by trajectories once.
+    t = batch(outcome=[1, 0], lengths=[2, 3], agent=[0, 1, 0, 0, 1])
+    params |= {"omega": 0.0, "per_agent": True}
+    assert RULE.apply(t, Context(), params).value.tolist() == [0.5, 0.5, -0.5, -0.5, -0.5]
+    third = 1 / 3
+    np.testing.assert_allclose(
+        RULE.apply(t, Context(), params | {"vote": "turn"}).value, [2 * third, 0.5, -third, -third, -0.5]
     )
-    assert (low, high) == (0.0, 1.0) or given["mode"] == "mean_std_norm", "a z-score forgets the scale"
-    return t, order
 
 
 @pytest.mark.parametrize(
-    ("name", "votes"),
-    [("gigpo_verl_agent", None), ("gigpo_drmas", {False: "trajectory", True: "turn"})],
+    ("preset", "expected"),
+    [
+        ("verl-agent", [0.0, 0.0, 0.5]),
+        ("drmas", [0.25, 0.25, 0.5]),
+        ("drmas-agents", [0.0, 0.0, 0.5]),
+        ("drmas-std", [0.25 / 1.000001, 0.25 / 1.000001, 0.5 / 1.000001]),
+    ],
 )
-def test_credit_equals_the_code_of_the_authors(
-    batch: Any, golden: Any, name: str, votes: dict[bool, str] | None
+def test_presets_differ_in_what_a_lone_trajectory_gets(
+    batch: Any, preset: str, expected: list[float]
 ) -> None:
-    seen = 0
-    for case in golden(name):
-        given = case["inputs"]
-        t, order = adapted(batch, given)
-        params = {
-            "gamma": 0.0,
-            "omega": given["step_advantage_w"],
-            "std": {"mean_norm": "none", "mean_std_norm": "sample"}[given["mode"]],
-            "vote": "turn" if votes is None else votes[given["group_by_agent_id"]],
-            "singleton": "raw",
-        }
-        got = RULE.apply(t, Context(), params).value[:, None]
-        mask = np.array(given["response_mask"], dtype=bool)[order]
-        expected = np.array(case["expected"], dtype=float)[order]
-        # The reference divides a group of one by 1 + 1e-6 in single precision.
-        np.testing.assert_allclose(got * mask, expected, rtol=1e-7, atol=1e-9, err_msg=case["name"])
-        seen += 1
-    assert seen >= 20
+    # Of two turns, its turns are two equal votes; of one turn, it is a group of one for every preset.
+    t = batch(outcome=[0.25, 0.5], lengths=[2, 1], task=[0, 1])
+    np.testing.assert_allclose(RULE.apply(t, Context(), {"preset": preset}).value, expected, rtol=1e-12)
 
 
-def test_the_turn_term_equals_the_code_of_the_authors(golden: Any) -> None:
-    for case in golden("gigpo_step_norm_reward"):
-        given = case["inputs"]
-        group = np.array(given["step_group"])
-        std = "none" if given["remove_std"] else "sample"
-        value = np.array(given["step_rewards"], dtype=float)
-        got = standardised(value, group, int(group.max()) + 1, std=std, eps=1e-6)
-        masked = got[:, None] * np.array(given["response_mask"], dtype=bool)
-        np.testing.assert_allclose(masked, case["expected"], atol=1e-9, err_msg=case["name"])
+def test_forks_neither_vote_nor_get_credit(forest: Any) -> None:
+    t = forest(3)
+    use = t.collected[t.trajectory_of_turn]
+    for params in ({}, {"per_agent": True}, {"vote": "turn", "per_agent": True}):
+        assert np.array_equal(RULE.apply(t, Context(), params).defined, use)
 
 
-def test_anchor_groups_are_those_of_the_authors(golden: Any) -> None:
-    seen = 0
-    for case in golden("gigpo_build_step_group"):
-        given = case["inputs"]
-        if not case["name"].startswith("exact|"):
-            continue  # matching by similarity is not offered
-        state = np.unique(given["anchor_obs"], return_inverse=True)[1].astype(np.int64)
-        group = np.unique(given["index"], return_inverse=True)[1].astype(np.int64)
-        code, _ = codes_within(state, group)
-        expected = np.array(case["expected"])
-        assert np.array_equal(code[:, None] == code, expected[:, None] == expected), case["name"]
-        seen += 1
-    assert seen == 8
+def test_a_vote_by_tokens_is_not_offered() -> None:
+    with pytest.raises(RuleError, match="vote: expected one of trajectory, turn"):
+        RULE.validate({"vote": "token"})
+
+
+def test_turns_of_one_environment_step_share_one_return() -> None:
+    # Steps 0, 1 with rewards 0 and 1, each acted in twice, then step 0 of another trajectory.
+    reward = np.array([0.0, 0.0, 1.0, 1.0, 4.0])
+    step = np.array([0, 0, 1, 1, 1])
+    got = shared_returns(reward, np.array([0, 4, 5]), step, 0.5)
+    assert got.tolist() == [0.5, 0.5, 1.0, 1.0, 4.0]
+
+
+def direct(t: Any, gamma: float = 0.95, eps: float = 1e-6) -> Any:
+    """The rule as the published code walks it: dictionaries of lists, one entry at a time."""
+    returns = [0.0] * t.n_turns
+    offsets, reward = t.turn_offsets.tolist(), t.reward.tolist()
+    for i in range(t.n):
+        running = 0.0
+        for turn in reversed(range(offsets[i], offsets[i + 1])):
+            running = reward[turn] + gamma * running
+            returns[turn] = running
+    groups: dict[Any, list[float]] = {}
+    episodes: dict[Any, list[float]] = {}
+    task, state = t.task.tolist(), t.state.tolist()
+    owner, outcome = t.trajectory_of_turn.tolist(), t.outcome.tolist()
+    for i in range(t.n):
+        episodes.setdefault(task[i], []).append(outcome[i])
+    for turn in range(t.n_turns):
+        groups.setdefault((task[owner[turn]], state[turn]), []).append(returns[turn])
+    moments = {
+        key: (np.mean(values), np.std(values, ddof=1) if len(values) > 1 else 1.0)
+        for source in (groups, episodes)
+        for key, values in source.items()
+    }
+    result = []
+    for turn in range(t.n_turns):
+        mean, std = moments[task[owner[turn]], state[turn]]
+        mean_e, std_e = moments[task[owner[turn]]]
+        episode = (outcome[owner[turn]] - mean_e) / (std_e + eps)
+        result.append(episode + (returns[turn] - mean) / (std + eps))
+    return np.array(result)
+
+
+def test_many_trajectories_cost_a_tenth_of_walking_them(batch: Any) -> None:
+    rng = np.random.default_rng(0)
+    n, turns = 4096, 50
+    t = batch(
+        outcome=rng.integers(0, 2, n).tolist(),
+        lengths=[turns] * n,
+        task=np.repeat(np.arange(n // 8), 8).tolist(),
+        state=rng.integers(0, 20, n * turns),
+        reward=rng.random(n * turns),
+    )
+    begin = time.process_time()
+    expected = direct(t)
+    walked = time.process_time() - begin
+    credit, rounds = RULE.apply(t, Context()), []
+    for _ in range(12):
+        begin = time.process_time()
+        RULE.apply(t, Context())
+        rounds.append(time.process_time() - begin)
+    np.testing.assert_allclose(credit.value, expected, atol=1e-9)
+    assert walked > 10 * min(rounds)
