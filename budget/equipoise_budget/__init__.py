@@ -1,18 +1,28 @@
 """Budgets that are exact: plans of slots, and the ledger of what was really spent."""
 
+from equipoise_budget.axes import Turns, fitted
+from equipoise_budget.budget import AXES, Budget
 from equipoise_budget.checks import breaches
-from equipoise_budget.dose import Dose, PlannedDose, counted_dose, kish
-from equipoise_budget.errors import BudgetError, BudgetExceeded, EmptyBudget
+from equipoise_budget.dose import Dose, PlannedDose, counted_dose, kish, with_levels
+from equipoise_budget.errors import BudgetError, BudgetExceeded, BudgetRefused, EmptyBudget
 from equipoise_budget.fills import matched, native
 from equipoise_budget.flops import Decoder
+from equipoise_budget.generation import LIMITS, Affordable, affordable, apportioned
 from equipoise_budget.ledger import Cost, Ledger, StepRow
 from equipoise_budget.meters import Meter
-from equipoise_budget.plan import Budget, Plan
+from equipoise_budget.plan import PADDING, Plan
+from equipoise_budget.refill import further_rollouts
+from equipoise_budget.stopping import Stop
 
 __all__ = [
+    "AXES",
+    "LIMITS",
+    "PADDING",
+    "Affordable",
     "Budget",
     "BudgetError",
     "BudgetExceeded",
+    "BudgetRefused",
     "Cost",
     "Decoder",
     "Dose",
@@ -22,9 +32,16 @@ __all__ = [
     "Plan",
     "PlannedDose",
     "StepRow",
+    "Stop",
+    "Turns",
+    "affordable",
+    "apportioned",
     "breaches",
     "counted_dose",
+    "fitted",
+    "further_rollouts",
     "kish",
     "matched",
     "native",
+    "with_levels",
 ]

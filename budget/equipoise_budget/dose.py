@@ -1,7 +1,7 @@
 """How much a plan or a training run gives the optimizer, in slots, tokens and weight."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -9,7 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise_budget.errors import BudgetError
 
-__all__ = ["Dose", "PlannedDose", "Slots", "counted_dose", "kish", "planned_dose", "repetition"]
+__all__ = [
+    "Dose",
+    "PlannedDose",
+    "Slots",
+    "counted_dose",
+    "kish",
+    "kish_of_sums",
+    "planned_dose",
+    "repetition",
+    "with_levels",
+]
 
 
 class Slots(Protocol):
@@ -31,8 +41,18 @@ class Slots(Protocol):
         ...
 
     @property
+    def padding(self) -> NDArray[np.bool_]:
+        """(S,) whether a slot shows no example."""
+        ...
+
+    @property
     def steps(self) -> int:
         """Number of optimizer steps."""
+        ...
+
+    @property
+    def mass(self) -> float:
+        """Weight mass."""
         ...
 
 
@@ -43,7 +63,7 @@ class PlannedDose:
     Attributes:
         slots: slots in all.
         optimizer_steps: optimizer steps in all.
-        unique_examples: different examples among them.
+        unique_examples: different examples among them; padding shows none.
         tokens_in_loss: tokens of all slots.
         weight_abs: sum of |w|.
         weight_sq: sum of w squared.
@@ -55,6 +75,9 @@ class PlannedDose:
         zero_weight_slots: slots whose weight is 0.
         positive_slots: slots whose weight is above 0.
         repetition: times shown -> number of examples shown so often.
+        padding_slots: slots that show no example; among those of weight 0.
+        ess_tokens: Kish's effective sample size of the tokens in the loss, each with its own weight.
+        weight_mass: what is matched as weight mass, see `equipoise_budget.plan.mass_of`.
     """
 
     slots: int
@@ -71,6 +94,9 @@ class PlannedDose:
     zero_weight_slots: int
     positive_slots: int
     repetition: dict[int, int]
+    padding_slots: int = 0
+    ess_tokens: float | None = None
+    weight_mass: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -103,6 +129,12 @@ class Dose:
         l2_from_start: distance of the parameters from where training began.
         kl_from_start: mean divergence from the starting policy in nats, None if not measured.
         repetition: times shown -> number of examples shown so often.
+        padding_slots: rows that showed no example.
+        ess_tokens: Kish's effective sample size of the tokens in the loss; this and the next are None where they
+            were not counted.
+        weight_mass: what is matched as weight mass, see `equipoise_budget.plan.mass_of`.
+        ess_trajectories: Kish's effective sample size of trajectories, each with the sum of its rows' |w|.
+        ess_tasks: the same of tasks.
     """
 
     slots: int
@@ -121,6 +153,11 @@ class Dose:
     l2_from_start: float
     kl_from_start: float | None
     repetition: dict[int, int]
+    padding_slots: int = 0
+    ess_tokens: float | None = None
+    weight_mass: float | None = None
+    ess_trajectories: float | None = None
+    ess_tasks: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -146,6 +183,11 @@ def kish(weight: ArrayLike) -> float:
     return float(scaled.sum() ** 2 / (scaled * scaled).sum())
 
 
+def kish_of_sums(weight_abs: float, weight_sq: float) -> float:
+    """Return Kish's effective sample size from sum |w| and sum w^2; 0 without weight."""
+    return weight_abs * weight_abs / weight_sq if weight_sq > 0 else 0.0
+
+
 def repetition(example: NDArray[np.int64]) -> dict[int, int]:
     """Return times shown -> number of examples shown so often."""
     _, shown = np.unique(example, return_counts=True)
@@ -166,10 +208,11 @@ def planned_dose(
     weight = np.abs(plan.weight)
     by_trajectory = np.bincount(trajectory[plan.example], weight)
     by_task = np.bincount(task[plan.example], weight)
+    shown = plan.example[~plan.padding]
     return PlannedDose(
         slots=int(plan.example.size),
         optimizer_steps=plan.steps,
-        unique_examples=int(np.unique(plan.example).size),
+        unique_examples=int(np.unique(shown).size),
         tokens_in_loss=(
             int((~np.isnan(plan.token_weight)).sum())
             if plan.token_weight.size
@@ -180,12 +223,21 @@ def planned_dose(
         ess=kish(weight),
         ess_trajectories=kish(by_trajectory),
         ess_tasks=kish(by_task),
-        trajectories=int(np.unique(trajectory[plan.example]).size),
-        tasks=int(np.unique(task[plan.example]).size),
+        trajectories=int(np.unique(trajectory[shown]).size),
+        tasks=int(np.unique(task[shown]).size),
         zero_weight_slots=int((weight == 0).sum()),
         positive_slots=int((plan.weight > 0).sum()),
-        repetition=repetition(plan.example),
+        repetition=repetition(shown),
+        padding_slots=int(plan.padding.sum()),
+        ess_tokens=_ess_tokens(plan, tokens),
+        weight_mass=plan.mass,
     )
+
+
+def _ess_tokens(plan: Slots, tokens: NDArray[np.int64]) -> float:
+    if plan.token_weight.size:
+        return kish(plan.token_weight[~np.isnan(plan.token_weight)])
+    return kish(np.repeat(plan.weight, tokens[plan.example]))
 
 
 def counted_dose(
@@ -201,7 +253,7 @@ def counted_dose(
     """Return the dose of the rows that the loss really saw.
 
     Args:
-        example: (S,) examples in the order in which the loss saw them.
+        example: (S,) examples in the order in which the loss saw them; -1 where a row showed none.
         weight: (S,) the weights they had there.
         grad_norms: (steps,) norm of the gradient at each optimizer step.
         micro_batches: forward-backward passes.
@@ -210,9 +262,10 @@ def counted_dose(
         displacement: distance of the parameters from the start, and divergence from it or None.
     """
     magnitude = np.abs(weight)
+    shown = example[example >= 0]
     return Dose(
         slots=int(example.size),
-        unique_examples=int(np.unique(example).size),
+        unique_examples=int(np.unique(shown).size),
         optimizer_steps=int(grad_norms.size),
         micro_batches=micro_batches,
         tokens_in_loss=tokens_in_loss,
@@ -226,7 +279,40 @@ def counted_dose(
         grad_norm_max=float(grad_norms.max(initial=0.0)),
         l2_from_start=displacement[0],
         kl_from_start=displacement[1],
-        repetition=repetition(example),
+        repetition=repetition(shown),
+        padding_slots=int(example.size - shown.size),
+    )
+
+
+def with_levels(
+    dose: Dose,
+    slots: tuple[NDArray[np.int64], NDArray[np.float64]],
+    tokens: tuple[float, float],
+    *,
+    of_tokens: bool,
+    trajectory: NDArray[np.int64],
+    task: NDArray[np.int64],
+) -> Dose:
+    """Return a counted dose with what it is at the levels of tokens, trajectories and tasks.
+
+    Args:
+        dose: of the rows.
+        slots: (S,) examples and (S,) weights, as counted.
+        tokens: sum of |w| and sum of w squared over the tokens in the loss, as counted.
+        of_tokens: whether tokens had weights of their own, which the weight mass is then made of.
+        trajectory: (T,) trajectory of each turn.
+        task: (T,) task of each turn.
+    """
+    example, weight = slots
+    shown = example >= 0
+    magnitude = np.abs(weight[shown])
+    mass = dose.slots * tokens[0] / max(1, dose.tokens_in_loss) if of_tokens else dose.weight_abs
+    return replace(
+        dose,
+        ess_tokens=kish_of_sums(*tokens),
+        weight_mass=mass,
+        ess_trajectories=kish(np.bincount(trajectory[example[shown]], magnitude)),
+        ess_tasks=kish(np.bincount(task[example[shown]], magnitude)),
     )
 
 
@@ -238,8 +324,10 @@ def _plain(values: dict[str, object]) -> dict[str, object]:
 
 def _fields(kind: type[Dose] | type[PlannedDose], stored: Mapping[str, object]) -> dict[str, object]:
     expected = {field.name for field in fields(kind)}
-    if set(stored) != expected or not isinstance(stored["repetition"], Mapping):
-        wrong = sorted(expected ^ set(stored)) or ["repetition"]
+    # What was added later has a default, and results from before lack it.
+    required = {field.name for field in fields(kind) if field.default is MISSING}
+    if not required <= set(stored) <= expected or not isinstance(stored["repetition"], Mapping):
+        wrong = sorted((required - set(stored)) | (set(stored) - expected)) or ["repetition"]
         message = f"{kind.__name__}: expected exactly its fields, these differ: {', '.join(wrong)}"
         raise BudgetError(message)
     times = {int(shown): int(examples) for shown, examples in stored["repetition"].items()}

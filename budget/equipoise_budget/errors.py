@@ -1,13 +1,17 @@
 """What can go wrong when a budget is planned, spent or checked."""
 
-__all__ = ["BudgetError", "BudgetExceeded", "EmptyBudget"]
+__all__ = ["BudgetError", "BudgetExceeded", "BudgetRefused", "EmptyBudget"]
 
 
 class BudgetError(ValueError):
     """A budget or a plan contradicts itself, or does not fit the examples it is made of."""
 
 
-class EmptyBudget(BudgetError):  # noqa: N818 - named after what is wrong with the budget
+class BudgetRefused(BudgetError):  # noqa: N818 - named after what happened
+    """What a rule leaves cannot meet the registered budget: an end of its cell, not a fault of the program."""
+
+
+class EmptyBudget(BudgetRefused):  # named after what is wrong with the budget
     """There is not one example to fill a plan with."""
 
 

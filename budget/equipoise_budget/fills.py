@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise_budget.errors import BudgetError, EmptyBudget
-from equipoise_budget.plan import Budget, FloatArray, IntArray, Plan, counted_up
+from equipoise_budget.budget import Budget
+from equipoise_budget.errors import BudgetError, BudgetRefused, EmptyBudget
+from equipoise_budget.plan import FloatArray, IntArray, Plan, counted_up
 
-__all__ = ["matched", "native", "quotas"]
+__all__ = ["matched", "native", "quotas", "strata_of"]
 
 # Every draw is made for all T turns, in the order of their ids, and only then read at the examples. So the
 # order is a function of (stream, example ids): two rules that leave the same examples get the same slots,
@@ -44,7 +45,7 @@ def matched(
 
     Slots are shared out over strata in proportion to their examples (largest remainder), except by
     "keep_largest", which keeps the largest credit wherever it is. As many examples as slots are each shown
-    once, whatever the fill.
+    once, whatever the fill. "pad" shows every example once and spreads slots of weight 0 evenly between them.
 
     Args:
         values: (T,) credit of every turn of the batch; read at the examples only.
@@ -55,13 +56,18 @@ def matched(
 
     Raises:
         EmptyBudget: when there are no examples.
+        BudgetRefused: when there are too few for the fill.
     """
     credit, ids = _checked(values, examples)
-    stratum = _strata(strata, ids, credit.size)
+    stratum = strata_of(strata, ids, credit.size)
     if ids.size == budget.examples:
         key = rng.random(credit.size)
         return _plan(ids[np.argsort(key[ids], kind="stable")], credit, budget.batch, "exact")
     fill = budget.under if ids.size < budget.examples else budget.over
+    if fill == "pad":
+        return _padded(ids, credit, budget, rng)
+    if ids.size < budget.examples:
+        _expect_enough(ids.size, budget)
     if fill == "resample":
         example = _resampled(ids, stratum, budget.examples, credit.size, rng)
     elif fill == "cycle":
@@ -111,6 +117,39 @@ class _Strata:
 def _smallest(key: FloatArray, stratum: IntArray, slots: int) -> IntArray:
     strata = _Strata(stratum, np.bincount(stratum))
     return strata.first(key, strata.quotas(slots, key))
+
+
+def _expect_enough(examples: int, budget: Budget) -> None:
+    """Refuse fewer examples than slots where the fill cannot make up for them."""
+    if budget.under == "refill":
+        message = f"refill: expected at least {budget.examples} examples, got {examples}; collect more"
+        raise BudgetRefused(message)
+    most = budget.max_repetition
+    if most is not None and budget.examples > examples * most:
+        message = (
+            f"{budget.under}: expected at least {-(-budget.examples // most)} examples for {budget.examples} slots "
+            f"(max_repetition {most}), got {examples}"
+        )
+        raise BudgetRefused(message)
+
+
+def _padded(ids: IntArray, credit: FloatArray, budget: Budget, rng: np.random.Generator) -> Plan:
+    # Example i stands in slot floor(i N / n): every step shows floor or ceil of its share. The rows between
+    # them are the same examples in turn, which are legal rows, with weight 0.
+    shuffled = ids[np.argsort(rng.random(credit.size)[ids], kind="stable")]
+    padding = np.ones(budget.examples, dtype=np.bool_)
+    padding[np.arange(ids.size) * budget.examples // ids.size] = False
+    example = np.empty(budget.examples, dtype=np.int64)
+    example[~padding] = shuffled
+    example[padding] = np.resize(shuffled, int(padding.sum()))
+    return Plan(
+        example=example,
+        presentation=counted_up(example, padding),
+        weight=np.where(padding, 0.0, credit[example]),
+        step=np.arange(example.size) // budget.batch,
+        batch=budget.batch,
+        fill="pad",
+    )
 
 
 def _cycled(ids: IntArray, stratum: IntArray, slots: int, turns: int, rng: np.random.Generator) -> IntArray:
@@ -171,7 +210,8 @@ def _checked(values: ArrayLike, examples: ArrayLike) -> tuple[FloatArray, IntArr
     return credit, ids.astype(np.int64)
 
 
-def _strata(strata: ArrayLike, ids: IntArray, turns: int) -> IntArray:
+def strata_of(strata: ArrayLike, ids: IntArray, turns: int) -> IntArray:
+    """Return the strata of the examples as codes 0, 1, ..., given one a turn or one an example."""
     stratum = np.asarray(strata)
     if stratum.shape == (turns,):
         stratum = stratum[ids]

@@ -1,6 +1,7 @@
 """A plan of training: which example stands in which slot, with which weight, in which optimizer step."""
 
 import hashlib
+import math
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -12,59 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise_budget.dose import PlannedDose, planned_dose
-from equipoise_budget.errors import BudgetError
+from equipoise_budget.errors import BudgetError, BudgetRefused
+from equipoise_budget.stopping import Stop
 
-__all__ = ["FILLS", "Budget", "FloatArray", "IntArray", "Plan", "counted_up"]
+__all__ = ["FILLS", "PADDING", "FloatArray", "IntArray", "Plan", "counted_up", "mass_of"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-FILLS = ("native", "exact", "resample", "cycle", "thin", "keep_largest")
-_UNDER = ("resample", "cycle")
-_OVER = ("thin", "keep_largest")
+FILLS = ("native", "exact", "resample", "cycle", "pad", "refill", "thin", "keep_largest")
 
-
-@dataclass(frozen=True)
-class Budget:
-    """Slots and optimizer steps that every matched and twin cell receives, exactly.
-
-    Attributes:
-        examples: slots in all.
-        optimizer_steps: steps in all; examples / optimizer_steps rows each, which must be whole.
-        under: what to do with fewer examples than slots, "resample" or "cycle".
-        over: what to do with more examples than slots, "thin" or "keep_largest".
-    """
-
-    examples: int
-    optimizer_steps: int
-    under: str = "resample"
-    over: str = "thin"
-
-    def __post_init__(self) -> None:
-        faults = [
-            f"{name}: expected one of {', '.join(words)}, got '{value}'"
-            for name, value, words in (("under", self.under, _UNDER), ("over", self.over, _OVER))
-            if value not in words
-        ]
-        if self.examples < 1 or self.optimizer_steps < 1:
-            faults.append(
-                f"expected at least one slot and one step, got {self.examples} and {self.optimizer_steps}"
-            )
-        elif self.examples % self.optimizer_steps:
-            below = self.examples - self.examples % self.optimizer_steps
-            near = [n for n in (below, below + self.optimizer_steps) if n]
-            faults.append(
-                f"{self.examples} examples in {self.optimizer_steps} steps leave no whole batch; "
-                f"take {' or '.join(map(str, near))} examples"
-            )
-        if faults:
-            message = "budget: " + "; ".join(faults)
-            raise BudgetError(message)
-
-    @property
-    def batch(self) -> int:
-        """Rows of each optimizer step."""
-        return self.examples // self.optimizer_steps
+PADDING = -1
+"""Presentation of a slot that shows no example: a legal row of weight 0 that keeps slots and steps whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +33,8 @@ class Plan:
 
     Attributes:
         example: (S,) turn of the batch.
-        presentation: (S,) 0 the first time an example is shown, 1 the second, ...
+        presentation: (S,) 0 the first time an example is shown, 1 the second, ...; `PADDING` for a slot of weight
+            0 that shows none.
         weight: (S,) signed credit.
         step: (S,) optimizer step, 0, 1, ...; `batch` rows each, the last step of a native plan maybe fewer.
         batch: nominal rows of a step: the denominator of the loss.
@@ -82,6 +43,7 @@ class Plan:
             of the loss; empty where every token of a slot has the slot's weight.
         token_weight: (tokens,) signed credit of each token, NaN for a token that is not in the loss; the
             weight of the slot is then their mean.
+        stop: the divergence at which training ends, before the last step if need be; None to train on every slot.
     """
 
     example: IntArray
@@ -92,6 +54,7 @@ class Plan:
     fill: str
     token_offsets: IntArray = None  # type: ignore[assignment] # empty by default
     token_weight: FloatArray = None  # type: ignore[assignment]
+    stop: Stop | None = None
 
     def __post_init__(self) -> None:
         for name in ("example", "presentation", "step", "token_offsets"):
@@ -119,8 +82,11 @@ class Plan:
             faults.append(f"expected steps 0, 1, ... of {self.batch} rows each")
         elif self.fill != "native" and self.slots % self.batch:
             faults.append(f"expected whole batches of {self.batch}, got {self.slots} slots")
-        if (self.example < 0).any() or not np.array_equal(counted_up(self.example), self.presentation):
+        expected = counted_up(self.example, self.padding)
+        if (self.example < 0).any() or not np.array_equal(expected, self.presentation):
             faults.append("presentation: expected each example's showings numbered 0, 1, ... in order")
+        if self.padding.any() and (self.fill != "pad" or (self.weight[self.padding] != 0).any()):
+            faults.append(f"padding: expected slots of weight 0 in a plan filled by pad, got '{self.fill}'")
         return faults + self._token_faults()
 
     def _token_faults(self) -> list[str]:
@@ -133,6 +99,11 @@ class Plan:
             return ["token_weight: expected at least one token a slot, and finite weights or NaN"]
         empty = np.add.reduceat(~np.isnan(weight), offsets[:-1]) == 0
         return [f"slot {int(np.argmax(empty))}: expected a token in the loss"] if empty.any() else []
+
+    @property
+    def padding(self) -> NDArray[np.bool_]:
+        """(S,) whether a slot shows no example."""
+        return np.equal(self.presentation, PADDING)
 
     @property
     def slots(self) -> int:
@@ -157,6 +128,9 @@ class Plan:
         if self.token_offsets.size:
             content.update(b"tokens\n" + self.token_offsets.astype("<i8").tobytes())
             content.update(self.token_weight.astype("<f8").tobytes())
+        if self.stop is not None:
+            column = np.array([self.stop.divergence, self.stop.tolerance], dtype="<f8")
+            content.update(b"stop\n" + column.tobytes())
         return "eq1:" + content.hexdigest()
 
     def twin(self, moves: Iterable[tuple[ArrayLike, ArrayLike]]) -> "Plan":
@@ -185,7 +159,46 @@ class Plan:
             to, sign = self._move(next(given, None), step)
             example[here] = to[example[here]]
             weight[here] = weight[here] * sign[example[here]]
-        return Plan(example, counted_up(example), weight, self.step, self.batch, self.fill)
+        shown = counted_up(example, self.padding)
+        return replace(self, example=example, presentation=shown, weight=weight)
+
+    def until(self, steps: int) -> "Plan":
+        """Return the first steps of this plan: what a run received that stopped after them."""
+        if not 1 <= steps <= self.steps:
+            message = f"until: expected 1 to {self.steps} steps, got {steps}"
+            raise BudgetError(message)
+        end = min(steps * self.batch, self.slots)
+        columns = {name: getattr(self, name)[:end] for name in ("example", "presentation", "weight", "step")}
+        if not self.token_offsets.size:
+            return replace(self, **columns)
+        offsets = self.token_offsets[: end + 1]
+        return replace(
+            self, **columns, token_offsets=offsets, token_weight=self.token_weight[: int(offsets[-1])]
+        )
+
+    def scaled_to(self, mass: float) -> "Plan":
+        """Return this plan with all weights multiplied by one number, so that its weight mass is `mass`.
+
+        The number depends on the multiset of |w| only: a twin that moves or flips weights gets the same one, bit
+        for bit.
+
+        Raises:
+            BudgetRefused: when all weights are 0, which no number can mend.
+        """
+        found = self.mass
+        factor = mass / found if found else math.inf
+        if not math.isfinite(factor):
+            message = (
+                f"weight_mass: expected weights that can be rescaled to {mass:g}, got a mass of {found:g}"
+            )
+            raise BudgetRefused(message)
+        weight, tokens = self.weight * factor, self.token_weight * factor
+        return replace(self, weight=weight, token_weight=tokens)
+
+    @property
+    def mass(self) -> float:
+        """Weight mass, see `mass_of`."""
+        return mass_of(self.weight, self.token_weight)
 
     def _move(self, move: tuple[ArrayLike, ArrayLike] | None, step: int) -> tuple[IntArray, FloatArray]:
         if move is None:
@@ -212,13 +225,14 @@ class Plan:
         ends = np.cumsum(counts)
         place = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
         chosen = weight[np.repeat(offsets[self.example], counts) + place]
+        chosen = np.where(np.repeat(self.padding, counts), 0.0 * chosen, chosen)
         return replace(self, token_offsets=np.append(0, ends), token_weight=chosen)
 
     def token_twin(self, cell: ArrayLike, rng: np.random.Generator, *, signs: bool = False) -> "Plan":
         """Return this plan with the weights of tokens permuted inside cells, or with random signs.
 
         Every step keeps its tokens and the weights they have between them. Tokens that are not in the loss
-        stay out of it.
+        stay out of it, and padding stays padding.
 
         Args:
             cell: (S,) slots of one step and of one cell exchange the weights of their tokens: the trajectory
@@ -228,7 +242,7 @@ class Plan:
         """
         counts = np.diff(self.token_offsets)
         key = rng.random(self.token_weight.size)
-        inside = np.flatnonzero(~np.isnan(self.token_weight))
+        inside = np.flatnonzero(~np.isnan(self.token_weight) & ~np.repeat(self.padding, counts))
         weight = self.token_weight.copy()
         if signs:
             weight[inside] *= np.where(key[inside] < 0.5, -1.0, 1.0)
@@ -255,6 +269,7 @@ class Plan:
         """Write the plan to exactly `path` as .npz."""
         with Path(path).open("wb") as handle:
             columns = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+            columns["stop"] = np.array([self.stop.divergence, self.stop.tolerance] if self.stop else ())
             np.savez(handle, allow_pickle=False, **columns)
 
     @classmethod
@@ -266,7 +281,8 @@ class Plan:
         except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
             message = f"{path}: expected a plan written by save(), got something else ({error})"
             raise BudgetError(message) from error
-        return cls(**columns | {"batch": int(columns["batch"]), "fill": str(columns["fill"])})
+        stop = Stop(*columns["stop"].tolist()) if columns["stop"].size else None
+        return cls(**columns | {"batch": int(columns["batch"]), "fill": str(columns["fill"]), "stop": stop})
 
 
 def _whole(value: ArrayLike) -> IntArray:
@@ -282,10 +298,26 @@ def _real(value: ArrayLike) -> FloatArray:
     return array
 
 
-def counted_up(example: IntArray) -> IntArray:
-    """Return (S,) how often each slot's example was shown before: 0, 1, ..."""
+def counted_up(example: IntArray, padding: NDArray[np.bool_] | None = None) -> IntArray:
+    """Return (S,) how often each slot's example was shown before: 0, 1, ...; `PADDING` where there is padding."""
+    if padding is not None and padding.any():
+        presentation = np.full(example.size, PADDING, dtype=np.int64)
+        presentation[~padding] = counted_up(example[~padding])
+        return presentation
     order = np.argsort(example, kind="stable")
     sizes = np.unique(example, return_counts=True)[1]
     presentation = np.empty(example.size, dtype=np.int64)
     presentation[order] = np.arange(example.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return presentation
+
+
+def mass_of(weight: FloatArray, token_weight: FloatArray) -> float:
+    """Return the sum of |w| over slots; with weights of tokens, the number of slots times the mean token's |w|.
+
+    The second is what the first would be if every slot had the mean of its tokens' |w| and all were equally long. It
+    does not change when tokens of different slots exchange their weights, and neither depends on any order.
+    """
+    if not token_weight.size:
+        return math.fsum(np.abs(weight).tolist())
+    inside = np.abs(token_weight[~np.isnan(token_weight)])
+    return weight.size * math.fsum(inside.tolist()) / inside.size

@@ -30,10 +30,26 @@ print(plan.digest())
         ({"examples": 2, "optimizer_steps": 3}, "take 3 examples"),
         ({"examples": 0, "optimizer_steps": 0}, "expected at least one slot and one step, got 0 and 0"),
         (
-            {"examples": 4, "optimizer_steps": 2, "under": "pad"},
-            "under: expected one of resample, cycle",
+            {"examples": 4, "optimizer_steps": 2, "under": "stretch"},
+            "under: expected one of resample, cycle, pad, refill",
         ),
         ({"examples": 4, "optimizer_steps": 2, "over": "drop"}, "over: expected one of thin, keep_largest"),
+        (
+            {"examples": 4, "optimizer_steps": 2, "max_repetition": 0},
+            "max_repetition: expected at least 1, got 0",
+        ),
+        (
+            {"examples": 4, "optimizer_steps": 2, "targets": {"token": 9.0}},
+            "targets.token: expected one of tokens, weight_mass, effective_sample_size, displacement",
+        ),
+        (
+            {"examples": 4, "optimizer_steps": 2, "targets": {"tokens": 0.0}},
+            "targets.tokens: expected a finite number above 0, got 0.0",
+        ),
+        (
+            {"examples": 4, "optimizer_steps": 2, "tolerances": {"tokens": 1.0}},
+            "tolerances.tokens: expected at least 0 and below 1, got 1.0",
+        ),
     ],
 )
 def test_an_impossible_budget_is_refused(arguments: dict[str, Any], said: str) -> None:
@@ -52,7 +68,9 @@ def test_a_budget_knows_its_batch() -> None:
         ({"weight": [1.0, np.nan, 0.0, 1.0]}, "slot 1: expected a finite weight"),
         ({"step": [0, 0, 1, 2]}, "expected steps 0, 1, ... of 2 rows each"),
         ({"presentation": [0, 0, 0, 0]}, "expected each example's showings numbered 0, 1, ... in order"),
-        ({"fill": "pad"}, "fill: expected one of native, exact, resample, cycle, thin, keep_largest"),
+        ({"fill": "drop"}, "fill: expected one of native, exact, resample, cycle, pad, refill, thin,"),
+        ({"presentation": [0, 0, 1, -1], "fill": "pad"}, "padding: expected slots of weight 0"),
+        ({"presentation": [0, -1, 1, 0]}, "padding: expected slots of weight 0 in a plan filled by pad"),
         ({"weight": [1.0]}, "expected four columns of one length"),
         ({"batch": 3, "step": [0, 0, 0, 1]}, "expected whole batches of 3, got 4 slots"),
     ],
