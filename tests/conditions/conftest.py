@@ -1,8 +1,6 @@
 """Small batches for the tests of credit rules."""
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +8,7 @@ import pytest
 
 from equipoise_conditions import Trajectories
 
-GOLDEN = Path(__file__).parent / "golden"
-
 Batch = Callable[..., Trajectories]
-Cases = Callable[[str], Iterator[dict[str, Any]]]
 
 
 def make_batch(
@@ -94,14 +89,3 @@ def batch() -> Batch:
 @pytest.fixture
 def forest() -> Batch:
     return make_forest
-
-
-@pytest.fixture
-def golden() -> Cases:
-    def cases(name: str) -> Iterator[dict[str, Any]]:
-        stored = json.loads((GOLDEN / f"{name}.json").read_text())
-        assert stored["licence"] in ("Apache-2.0", "MIT"), "values may be kept with their source and licence"
-        assert stored["source_repo"]
-        yield from stored["cases"]
-
-    return cases
