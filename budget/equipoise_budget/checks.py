@@ -97,7 +97,8 @@ def _missed(budget: Budget, axis: str, dose: Dose) -> str:
     reached = getattr(dose, name)
     counted = "none" if reached is None else f"{reached:g}"
     steps = f" after {dose.optimizer_steps} steps" if axis == "displacement" else ""
-    return f"the budget is {budget.targets[axis]:g} {words} within {budget.tolerances[axis]:g}, counted {counted}{steps}"
+    promised = f"{budget.targets[axis]:g} {words} within {budget.tolerances[axis]:g}"
+    return f"the budget is {promised}, counted {counted}{steps}"
 
 
 def _torn(ledger: Ledger, dose: Dose, tolerance: float) -> list[str]:

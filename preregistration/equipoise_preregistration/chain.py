@@ -1,4 +1,4 @@
-"""The chain of registrations: one line each, and each line holds the hash of the one before."""
+"""The chain of registrations and their amendments: one line each, and each holds the hash of the one before."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from equipoise_preregistration.amendment import KIND, Amendment, thaw_amendment
 from equipoise_preregistration.canon import canonical_json
 from equipoise_preregistration.errors import ChainError
 from equipoise_preregistration.registration import Registration, Surroundings, identity_of, thaw
@@ -39,6 +40,7 @@ class ChainReport:
 
     Attributes:
         registrations: Those before the first broken line.
+        amendments: Likewise.
         head: Entry hash of the last of them; to be kept elsewhere by those who fear a cut tail.
         broken: The first broken line, or None.
     """
@@ -46,6 +48,7 @@ class ChainReport:
     registrations: tuple[Registration, ...]
     head: str
     broken: Break | None
+    amendments: tuple[Amendment, ...] = ()
 
 
 def entry_hash(previous: str, entry: dict[str, Any]) -> str:
@@ -53,14 +56,10 @@ def entry_hash(previous: str, entry: dict[str, Any]) -> str:
     return sha256(previous.encode() + canonical_json(entry)).hexdigest()
 
 
-def chain_line(registration: Registration) -> bytes:
-    """The line of a registration, end of line included."""
-    entry = registration.as_json()
-    line = {
-        "entry": entry,
-        "previous": registration.previous,
-        "entry_hash": entry_hash(registration.previous, entry),
-    }
+def chain_line(item: Registration | Amendment) -> bytes:
+    """The line of a registration or an amendment, end of line included."""
+    entry = item.as_json()
+    line = {"entry": entry, "previous": item.previous, "entry_hash": entry_hash(item.previous, entry)}
     return canonical_json(line) + b"\n"
 
 
@@ -72,15 +71,19 @@ def verify_chain(path: Path) -> ChainReport:
     """
     file = path / FILE if path.is_dir() else path
     found: list[Registration] = []
-    head = GENESIS
+    amendments: list[Amendment] = []
+    head, fault = GENESIS, None
     try:
-        for registration, head_now in _lines(file):
-            _check_copy(registration, file.parent, len(found) + 1)
-            found.append(registration)
+        for item, head_now in _lines(file):
+            if isinstance(item, Amendment):
+                amendments.append(item)
+            else:
+                _check_copy(item, file.parent, len(found) + len(amendments) + 1)
+                found.append(item)
             head = head_now
     except _BrokenLine as broken:
-        return ChainReport(tuple(found), head, Break(broken.line, str(broken)))
-    return ChainReport(tuple(found), head, None)
+        fault = Break(broken.line, str(broken))
+    return ChainReport(tuple(found), head, fault, tuple(amendments))
 
 
 def read_chain(home: Path) -> ChainReport:
@@ -107,29 +110,37 @@ class _BrokenLine(Exception):  # noqa: N818 - never leaves this module
         super().__init__(reason)
 
 
-def _lines(file: Path) -> Iterator[tuple[Registration, str]]:
-    """Each registration with its entry hash, each line checked against the one before."""
+def _lines(file: Path) -> Iterator[tuple[Registration | Amendment, str]]:
+    """Each line's content with its entry hash, each line checked against those before."""
     raw = file.read_bytes() if file.exists() else b""
     head, hashes = GENESIS, set[str]()
     for number, line in enumerate(raw.splitlines(keepends=True), start=1):
-        registration, head = _line(line, number, head)
-        if registration.hash in hashes:
-            message = f"expected each suite once, got {registration.hash} a second time"
+        item, head = _line(line, number, head)
+        if isinstance(item, Amendment):
+            _expect_amended(item, hashes, number)
+        elif item.hash in hashes:
+            message = f"expected each suite once, got {item.hash} a second time"
             raise _BrokenLine(number, message)
-        hashes.add(registration.hash)
-        yield registration, head
+        else:
+            hashes.add(item.hash)
+        yield item, head
 
 
-def _line(line: bytes, number: int, head: str) -> tuple[Registration, str]:
+def _expect_amended(amendment: Amendment, hashes: set[str], number: int) -> None:
+    if amendment.registration not in hashes:
+        message = f"expected an amendment of a registration before it, got one of {amendment.registration}"
+        raise _BrokenLine(number, message)
+
+
+def _line(line: bytes, number: int, head: str) -> tuple[Registration | Amendment, str]:
     if not line.endswith(b"\n"):
         raise _BrokenLine(number, "expected a whole line, got one without its end: it was cut")
     try:
         record = json.loads(line)
         entry, previous, claimed = record["entry"], record["previous"], record["entry_hash"]
-        registration = thaw(entry, previous)
+        item = thaw_amendment(entry, previous) if entry.get("kind") == KIND else thaw(entry, previous)
         actual = entry_hash(previous, entry)
-        around = Surroundings(registration.code, registration.lock, registration.python, registration.machine)
-        own = identity_of(registration.suite, around)
+        own = "" if isinstance(item, Amendment) else _identity(item)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"expected a registration, got something else ({type(error).__name__}: {error})"
         raise _BrokenLine(number, message) from error
@@ -139,10 +150,15 @@ def _line(line: bytes, number: int, head: str) -> tuple[Registration, str]:
     if claimed != actual:
         message = f"expected the entry hash {actual[:12]}, got {str(claimed)[:12]}: the line was changed"
         raise _BrokenLine(number, message)
-    if registration.hash != own:
-        message = f"expected the registration hash {own[:12]}, got {registration.hash[:12]}"
+    if isinstance(item, Registration) and item.hash != own:
+        message = f"expected the registration hash {own[:12]}, got {item.hash[:12]}"
         raise _BrokenLine(number, f"{message}: it is not that of the suite beside it")
-    return registration, actual
+    return item, actual
+
+
+def _identity(registration: Registration) -> str:
+    around = Surroundings(registration.code, registration.lock, registration.python, registration.machine)
+    return identity_of(registration.suite, around)
 
 
 def _check_copy(registration: Registration, home: Path, line: int) -> None:

@@ -3,43 +3,12 @@
 from collections.abc import Callable, Iterator
 
 from equipoise_preregistration.analysis import Kind
+from equipoise_preregistration.budget_checks import BUDGET_CHECKS
 from equipoise_preregistration.draft import Draft
 from equipoise_preregistration.experiment import Arms, Condition
 from equipoise_preregistration.faults import Problem, nearest
 
 __all__ = ["CHECKS", "problems"]
-
-
-def budget_is_whole(draft: Draft) -> Iterator[Problem]:
-    """Every optimizer step gets the same number of examples."""
-    budget = draft.budget
-    if budget is None or budget.examples % budget.optimizer_steps == 0:
-        return
-    steps, batch = budget.optimizer_steps, budget.examples // budget.optimizer_steps
-    near = [f"{batch * steps} (batch {batch})"] if batch else []
-    near.append(f"{(batch + 1) * steps} (batch {batch + 1})")
-    message = (
-        f"expected a multiple of optimizer_steps ({steps}), got {budget.examples}, which leaves "
-        f"{budget.examples % steps} over; the nearest are {' and '.join(near)}"
-    )
-    yield Problem(("budget", "examples"), message)
-
-
-def budget_can_be_reached(draft: Draft) -> Iterator[Problem]:
-    """No fill can show more slots than all distinct examples, each at its highest repetition."""
-    budget, environment, collection = draft.budget, draft.environment, draft.collection
-    if budget is None or environment is None or collection is None:
-        return
-    distinct = environment.tasks.pool * collection.rollouts_per_task * environment.horizon
-    most = distinct * budget.max_repetition
-    if budget.examples > most:
-        message = (
-            f"expected at most {most}, got {budget.examples}: {environment.tasks.pool} tasks x "
-            f"{collection.rollouts_per_task} rollouts x {environment.horizon} turns are at most {distinct} "
-            f"distinct examples, and each may be shown {budget.max_repetition} times; lower examples, "
-            "collect more, or raise budget.max_repetition"
-        )
-        yield Problem(("budget", "examples"), message)
 
 
 def baseline_is_one(draft: Draft) -> Iterator[Problem]:
@@ -199,8 +168,7 @@ def _arms_run(place: tuple[str | int, ...], kind: Kind, arms: Arms) -> Iterator[
 
 
 CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
-    budget_is_whole,
-    budget_can_be_reached,
+    *BUDGET_CHECKS,
     baseline_is_one,
     something_is_compared,
     identifiers_are_unique,

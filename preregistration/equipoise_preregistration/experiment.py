@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -74,6 +74,72 @@ class Arms(Section):
     twin: TwinKind = "within"
 
 
+Axis = Literal[
+    "examples", "optimizer_steps", "tokens", "weight_mass", "effective_sample_size", "displacement"
+]
+"""What cells can be matched on; the first two always are."""
+
+
+class Targets(Section):
+    """What every matched and twin cell is to reach on the optional axes of `match`.
+
+    Attributes:
+        tokens: Tokens in the loss; by default the slots times the mean tokens of the block's collected turns.
+        weight_mass: Sum of |w| over slots; by default the slots, so that the mean is 1.
+        effective_sample_size: Kish's, of trajectories, each with the sum of its slots' |w|.
+        displacement: Mean divergence from the starting policy in nats at which training stops.
+    """
+
+    tokens: Size | None = None
+    weight_mass: Positive | None = None
+    effective_sample_size: Annotated[float, Field(ge=1.0)] | None = None
+    displacement: Positive | None = None
+
+
+Tolerance = Annotated[float, Field(ge=0.0, lt=1.0)]
+"""A relative difference."""
+
+
+class Tolerances(Section):
+    """Relative difference to its target up to which an optional axis is held."""
+
+    tokens: Tolerance = 0.02
+    weight_mass: Tolerance = 1e-9
+    effective_sample_size: Tolerance = 0.05
+    displacement: Tolerance = 0.1
+
+
+class Refill(Section):
+    """How far `under: refill` may go.
+
+    Attributes:
+        cap: Most further rollouts of each task; they are charged to the cell.
+    """
+
+    cap: Size = 8
+
+
+class Generation(Section):
+    """Most that obtaining the credit of one condition may cost in one block; null for no limit.
+
+    Attributes:
+        rollout_tokens: Tokens sampled, collection included.
+        environment_steps: Actions executed, collection included.
+        judge_calls: Questions put to a judge.
+        flops: Operations of the model, collection included, training not.
+    """
+
+    rollout_tokens: Size | None = None
+    environment_steps: Size | None = None
+    judge_calls: Count | None = None
+    flops: Positive | None = None
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """The limits that there are, by name."""
+        return {name: float(value) for name, value in self.model_dump().items() if value is not None}
+
+
 class Budget(Section):
     """What every matched and twin cell spends, exactly.
 
@@ -82,16 +148,30 @@ class Budget(Section):
         optimizer_steps: Steps; examples / optimizer_steps is the batch and must be whole.
         under: What fills the slots where a rule leaves too few examples.
         over: What chooses among them where it leaves too many.
+        stratify: Whether slots are shared out over tasks in proportion to their examples.
         tolerance: Relative difference between planned and counted dose up to which the budget is held.
         max_repetition: How often an example may be shown on average before the budget is called impossible.
+        match: What is equal in all matched and twin cells.
+        targets: What they are to reach on the optional axes of `match`.
+        tolerances: How near they have to come.
+        refill: How far `under: refill` may go.
+        generation: Limits on what a condition's credit may cost: where they are short, prompts are left out.
+        doubly: Whether matched and twin cells keep to the limits too; without, only native cells do.
     """
 
     examples: Size
     optimizer_steps: Size
-    under: Literal["resample", "cycle"] = "resample"
+    under: Literal["resample", "cycle", "pad", "refill"] = "resample"
     over: Literal["thin", "keep_largest"] = "thin"
+    stratify: Literal["task", "none"] = "task"
     tolerance: Number = 0.0
     max_repetition: Size = 16
+    match: Annotated[tuple[Axis, ...], Field(strict=False)] = ("examples", "optimizer_steps")
+    targets: Targets = Targets()
+    tolerances: Tolerances = Tolerances()
+    refill: Refill = Refill()
+    generation: Generation = Generation()
+    doubly: bool = False
 
     @property
     def batch(self) -> int:

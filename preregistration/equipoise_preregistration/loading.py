@@ -23,6 +23,7 @@ from equipoise_preregistration.faults import Fault, Problem, nearest
 from equipoise_preregistration.setting import Collection as Rollouts
 from equipoise_preregistration.setting import Environment, Policy
 from equipoise_preregistration.shipped import find_suite
+from equipoise_preregistration.space import space_problems
 from equipoise_preregistration.suite import Suite, expand
 from equipoise_preregistration.translate import translate
 
@@ -93,6 +94,7 @@ def parse_suite(
         *_malformed(document),
         *problems(_draft(document.data)),
         *condition_problems(document.data.get("conditions"), catalogue),
+        *space_problems(document.data, catalogue),
         *_unknown("environment", document.data, environments),
         *_unknown("policy", document.data, policies),
     ]

@@ -10,6 +10,7 @@ from equipoise_preregistration.canon import VERSION, canonical, digest
 from equipoise_preregistration.code import CodeVersion, code_version
 from equipoise_preregistration.errors import SuiteError
 from equipoise_preregistration.lock import dependency_lock
+from equipoise_preregistration.points import Point, draw_points, tuning_seeds
 from equipoise_preregistration.seeds import derive_seed
 from equipoise_preregistration.suite import Suite
 
@@ -55,6 +56,7 @@ class Registration:
         raw_sha256: Of the file that was registered, comments included.
         registered_at: When, in UTC.
         previous: Entry hash of the line before in the chain.
+        points: Of the search for hyper-parameters, drawn here once for all conditions; empty without a search.
     """
 
     hash: str
@@ -68,6 +70,7 @@ class Registration:
     raw_sha256: str
     registered_at: datetime
     previous: str
+    points: tuple[Point, ...] = ()
 
     @property
     def hash8(self) -> str:
@@ -92,6 +95,7 @@ class Registration:
             "seeds": dict(self.seeds),
             "raw_sha256": self.raw_sha256,
             "registered_at": self.registered_at.isoformat().replace("+00:00", "Z"),
+            **({"points": [dict(point) for point in self.points]} if self.points else {}),
         }
 
 
@@ -134,6 +138,7 @@ def freeze(suite: Suite, around: Surroundings, raw_sha256: str, now: datetime, p
         raw_sha256=raw_sha256,
         registered_at=now.astimezone(UTC),
         previous=previous,
+        points=draw_points(suite.tuning, suite.seed),
     )
 
 
@@ -155,9 +160,10 @@ def thaw(entry: Mapping[str, Any], previous: str) -> Registration:
         raw_sha256=str(entry["raw_sha256"]),
         registered_at=datetime.fromisoformat(entry["registered_at"]),
         previous=previous,
+        points=tuple(dict(point) for point in entry.get("points", ())),
     )
 
 
 def _seeds(suite: Suite) -> dict[str, int]:
     blocks = {f"block/{block}": derive_seed(suite.seed, "block", block) for block in range(suite.blocks)}
-    return {"root": suite.seed, **blocks}
+    return {"root": suite.seed, **blocks, **tuning_seeds(suite.tuning, suite.seed)}

@@ -3,13 +3,16 @@
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+from equipoise_preregistration.amendment import Amendment, draft_amendment
 from equipoise_preregistration.chain import FILE, chain_line, read_chain
+from equipoise_preregistration.errors import NotRegisteredError
 from equipoise_preregistration.loading import LoadedSuite
 from equipoise_preregistration.registration import (
     Registration,
@@ -20,7 +23,7 @@ from equipoise_preregistration.registration import (
 )
 from equipoise_preregistration.suite import Suite
 
-__all__ = ["find_registration", "register", "registered_copy", "registrations"]
+__all__ = ["amend", "amendments", "find_registration", "register", "registered_copy", "registrations"]
 
 
 def register(
@@ -55,6 +58,51 @@ def register(
         _keep_copy(registered_copy(home, registration), loaded.raw)
         _append(home / FILE, chain_line(registration))
     return registration
+
+
+def amend(
+    home: Path, registration: str, reason: str, content: Mapping[str, Any], *, now: datetime | None = None
+) -> Amendment:
+    """Adds to a registration what was not known when it was made. Saying the same again changes nothing.
+
+    Args:
+        home: Folder of the project.
+        registration: Its full hash.
+        reason: Why, in a sentence.
+        content: What is added, by topic; JSON.
+        now: The time; by default that of the clock.
+
+    Raises:
+        NotRegisteredError: If there is no such registration.
+        ChainError: If the chain of the folder does not hold.
+        OSError: If the folder cannot be written.
+    """
+    with _locked(home):
+        chain = read_chain(home)
+        if registration not in {known.hash for known in chain.registrations}:
+            message = (
+                f"expected a registration of {home} to amend, got {registration}, which it does not have"
+            )
+            raise NotRegisteredError(message)
+        for known in chain.amendments:
+            if known.registration == registration and known.says(reason, content):
+                return known
+        made = draft_amendment(registration, reason, content, now or datetime.now(UTC), chain.head)
+        _append(home / FILE, chain_line(made))
+    return made
+
+
+def amendments(home: Path, registration: str) -> tuple[Amendment, ...]:
+    """What was added to a registration, oldest first.
+
+    Args:
+        home: Folder of the project.
+        registration: Its full hash.
+
+    Raises:
+        ChainError: If the chain does not hold.
+    """
+    return tuple(item for item in read_chain(home).amendments if item.registration == registration)
 
 
 def registrations(home: Path) -> tuple[Registration, ...]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from equipoise_preregistration.sections import (
     Count,
@@ -112,12 +112,28 @@ class Training(Section):
         clip: How far below and above 1 the ratio of an action's probability to that of the collecting policy may
             lie before its slot stops pushing it further (PPO's clip, its two sides apart as in DAPO); null for the
             plain policy gradient.
+        path: Which of TRL's trainers: `sft`, the likelihood weighted by credit, or `grpo`, its on-policy trainer.
+        loss: How `grpo` makes one number of the tokens of a step; null for `sft`, which has one way.
     """
 
     learning_rate: Positive = 1e-3
     max_grad_norm: Positive = 1.0
     weight_decay: Number = 0.0
     clip: Clip | None = None
+    path: Literal["sft", "grpo"] = "sft"
+    loss: Literal["grpo", "bnpo", "dr_grpo", "dapo"] | None = None
+
+    @model_validator(mode="after")
+    def _loss_belongs_to_its_path(self) -> "Training":
+        if (self.path == "grpo") == (self.loss is not None):
+            return self
+        if self.path == "grpo":
+            message = "loss: expected grpo, bnpo, dr_grpo or dapo with `path: grpo`, got null; choose one"
+        else:
+            message = (
+                f"loss: expected null with `path: sft`, got {self.loss}; set `path: grpo` or drop the loss"
+            )
+        raise ValueError(message)
 
 
 class Collection(Section):

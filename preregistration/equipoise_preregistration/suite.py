@@ -12,6 +12,7 @@ from equipoise_preregistration.experiment import Arms, Budget, Condition, Evalua
 from equipoise_preregistration.faults import dotted
 from equipoise_preregistration.sections import Count, Identifier, Section, Size
 from equipoise_preregistration.setting import Collection, Environment, Execution, Policy, Training
+from equipoise_preregistration.tuning import Tuning
 
 __all__ = ["Suite", "expand"]
 
@@ -35,6 +36,7 @@ class Suite(Section):
         analysis: The plan of the inference.
         hypotheses: The claims.
         execution: What changes bits without changing meaning.
+        tuning: The search for hyper-parameters before the comparison.
     """
 
     name: Identifier
@@ -52,6 +54,7 @@ class Suite(Section):
     analysis: Analysis = Analysis()
     hypotheses: Annotated[tuple[Hypothesis, ...], Field(strict=False)] = ()
     execution: Execution = Execution()
+    tuning: Tuning = Tuning()
 
     @model_validator(mode="after")
     def _sections_agree(self) -> "Suite":

@@ -115,7 +115,7 @@ def _keys(path: Path) -> tuple[str, ...]:
     """The known keys of the section at a path."""
     section: type[BaseModel] = Suite
     for part in path:
-        if isinstance(part, str):
+        if isinstance(part, str) and part in section.model_fields:
             section = _section(section.model_fields[part].annotation) or section
     return tuple(section.model_fields)
 

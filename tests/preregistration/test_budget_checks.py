@@ -1,0 +1,134 @@
+"""What a budget may ask for; each message names the value to mend and the number that would do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from equipoise_preregistration import Suite, SuiteError, parse_suite
+
+
+def filled(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    return parameters
+
+
+RULES = dict.fromkeys(("grpo", "gigpo"), filled)
+
+# 4 tasks x 2 rollouts x 8 turns are at most 64 distinct examples of 8 trajectories.
+BASE = """\
+name: tiny
+environment: {tasks: {pool: 4}, horizon: 8}
+collection: {rollouts_per_task: 2}
+conditions:
+  - {id: outcome, rule: grpo, baseline: true}
+  - {id: gigpo, rule: gigpo}
+"""
+
+
+def parsed(budget: str, more: str = "") -> Suite:
+    text = f"{BASE}budget: {{optimizer_steps: 4, {budget}}}\n{more}"
+    return parse_suite(text.encode(), "s.yaml", rules=RULES)
+
+
+def faults(budget: str, more: str = "") -> dict[str, str]:
+    with pytest.raises(SuiteError) as caught:
+        parsed(budget, more)
+    return {fault.path: fault.message for fault in caught.value.faults}
+
+
+def test_a_budget_that_asks_for_everything_is_read() -> None:
+    budget = parsed(
+        "examples: 64, under: resample, over: thin, stratify: none, "
+        "match: [examples, optimizer_steps, tokens, weight_mass, effective_sample_size, displacement], "
+        "targets: {tokens: 256, effective_sample_size: 6.5, displacement: 0.05}, tolerances: {tokens: 0.01}, "
+        "generation: {rollout_tokens: 10000, judge_calls: 0}, doubly: true"
+    ).budget
+    assert budget.targets.tokens == 256
+    assert budget.targets.weight_mass is None
+    assert (budget.tolerances.tokens, budget.tolerances.displacement) == (0.01, 0.1)
+    assert budget.generation.limits == {"rollout_tokens": 10000.0, "judge_calls": 0.0}
+
+
+def test_slots_and_steps_are_always_matched() -> None:
+    found = faults("examples: 64, match: [examples, tokens]")
+    assert found["budget.match"].endswith("add optimizer_steps")
+
+
+def test_an_axis_is_named_once() -> None:
+    found = faults("examples: 64, match: [examples, optimizer_steps, tokens, tokens]")
+    assert found == {"budget.match[3]": "expected each axis once, got 'tokens' again; take it out"}
+
+
+def test_a_target_of_what_is_not_matched_is_refused() -> None:
+    assert (
+        "add tokens to budget.match"
+        in faults("examples: 64, targets: {tokens: 100}")["budget.targets.tokens"]
+    )
+
+
+@pytest.mark.parametrize("axis", ["effective_sample_size", "displacement"])
+def test_an_axis_without_a_default_needs_its_target(axis: str) -> None:
+    found = faults(f"examples: 64, match: [examples, optimizer_steps, {axis}]")
+    assert f"expected a target of {axis}" in found["budget.targets"]
+
+
+def test_every_slot_has_a_token() -> None:
+    found = faults("examples: 64, match: [examples, optimizer_steps, tokens], targets: {tokens: 63}")
+    assert found["budget.targets.tokens"].startswith("expected at least 64, one token for each slot, got 63")
+
+
+@pytest.mark.parametrize(("examples", "most"), [(64, 8), (4, 4)])
+def test_no_plan_holds_more_trajectories_than_there_are(examples: int, most: int) -> None:
+    found = faults(
+        f"examples: {examples}, match: [examples, optimizer_steps, effective_sample_size], "
+        "targets: {effective_sample_size: 8.5}"
+    )
+    assert found["budget.targets.effective_sample_size"].startswith(f"expected at most {most}, got 8.5")
+
+
+def test_padding_reaches_any_budget_and_repeats_nothing() -> None:
+    assert parsed("examples: 4096, under: pad").budget.under == "pad"
+    assert (
+        "repeats nothing, got 4"
+        in faults("examples: 64, under: pad, max_repetition: 4")["budget.max_repetition"]
+    )
+    assert parsed("examples: 64, under: pad, max_repetition: 1").budget.max_repetition == 1
+
+
+def test_refills_reach_what_their_cap_allows_and_show_nothing_twice() -> None:
+    # 4 tasks x (2 + 8) rollouts x 8 turns.
+    assert parsed("examples: 320, under: refill").budget.refill.cap == 8
+    found = faults("examples: 324, under: refill")
+    assert found["budget.examples"].startswith(
+        "expected at most 320, got 324: 4 tasks x 10 rollouts x 8 turns"
+    )
+    assert "raise budget.refill.cap" in found["budget.examples"]
+
+
+def test_tokens_are_matched_only_where_there_is_a_choice_of_examples() -> None:
+    found = faults("examples: 64, under: pad, over: keep_largest, match: [examples, optimizer_steps, tokens]")
+    assert set(found) == {"budget.under", "budget.over"}
+
+
+def test_a_twin_that_moves_weight_between_trajectories_cannot_keep_their_effective_sample_size() -> None:
+    axes = "match: [examples, optimizer_steps, effective_sample_size], targets: {effective_sample_size: 4}"
+    budget = f"examples: 64, {axes}"
+    assert set(faults(budget, "arms: {twin: across}\n")) == {"arms.twin"}
+    assert parsed(budget, "arms: {twin: across, twins: 0}\n").arms.twins == 0
+    assert parsed(budget, "arms: {twin: anywhere}\n").arms.twin == "anywhere"
+
+
+def test_both_sides_need_a_limit_that_no_refill_breaks() -> None:
+    found = faults("examples: 64, under: refill, doubly: true")
+    assert set(found) == {"budget.doubly", "budget.under"}
+    assert "got refill, which generates beyond the limits" in found["budget.under"]
+
+
+def test_an_unknown_axis_is_told_the_nearest() -> None:
+    found = faults("examples: 64, match: [examples, optimizer_steps, token]")
+    assert "did you mean 'tokens'" in found["budget.match[2]"]
+
+
+def test_unknown_keys_of_the_sections_of_a_budget_are_refused() -> None:
+    found = faults("examples: 64, targets: {token: 1}, refill: {caps: 1}, generation: {tokens: 1}")
+    assert set(found) == {"budget.targets.token", "budget.refill.caps", "budget.generation.tokens"}
