@@ -153,5 +153,6 @@ def _settings(world: World) -> TrainingSettings:
         normalisation=world.suite.policy.normalisation,
         temperature=world.suite.collection.temperature,
         clip=training.clip,
+        loss=training.loss,
         seed=world.seed("trainer") % 2**31,
     )

@@ -21,13 +21,14 @@ Source: huggingface/trl 1.16.0 (PyPI), trl/trainer/grpo_trainer.py:3020-3292.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from datasets import Dataset
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from equipoise.errors import ExecutionError
 from equipoise.policies.rows import token_logprobs
 from equipoise.policies.tokens import WordTokens
 from equipoise.policies.transcripts import Transcripts
@@ -73,6 +74,7 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
         self._batch: Tensors = {}
         super().__init__(
             model=model,
+            reward_funcs=_no_reward,
             plan=plan,
             args=_arguments(plan, settings, folder),
             train_dataset=Dataset.from_dict({"slot": list(range(plan.slots)), "prompt": [""] * plan.slots}),
@@ -119,6 +121,14 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
         loss = loss * (len(self._batch["example"]) / self._plan.batch)
         self.book(self._batch, int(inputs["num_items_in_batch"]), loss)
         return loss
+
+
+def _no_reward(*_: object, **__: object) -> list[float]:
+    """TRL does not start without one."""
+    message = (
+        "expected credit from the plan, got a request for a reward; does TRL generate by another way now?"
+    )
+    raise ExecutionError(message)
 
 
 def _spread(values: torch.Tensor, batch: Tensors) -> torch.Tensor:
