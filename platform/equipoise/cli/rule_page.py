@@ -57,7 +57,7 @@ def _card(rule: Rule) -> str:
     lines.append(f"- Credit per **{card.granularity}**; evidence: *{card.evidence}*.")
     lines += [f"- {label}: {getattr(card, name)}." for label, name in _FACTS if getattr(card, name)]
     lines.append(
-        f"- Needs: {', '.join(f'`{need}`' for need in sorted(rule.needs)) or 'nothing but trajectories'}."
+        f"- Needs: {', '.join(f'`{need}`' for need in sorted(rule.needed())) or 'nothing but trajectories'}."
     )
     lines += [f"- `preset: {name}` is {_code(written(values))}." for name, values in rule.presets.items()]
     if rule.parameters:

@@ -220,7 +220,7 @@ def test_a_context_holds_what_the_parameters_ask_for_and_no_more(block: Block) -
 def test_signals_record_what_was_supplied_and_how_much_of_it_is_missing(
     make_suite: Callable[..., Suite], block: Block
 ) -> None:
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"id": "vine", "rule": "vineppo", "baseline": True},
         {"id": "remax", "rule": "remax"},
         {"id": "replay", "rule": "replay", "alternatives": 2, "trajectories_per_task": 1},
@@ -254,3 +254,22 @@ def test_signals_record_what_was_supplied_and_how_much_of_it_is_missing(
     assert results["vine"]["credit"]["shuffle_active_share"] > 0
     assert results["vine"]["credit"]["constant_within_trajectories"] is False
     assert results["vine"]["cost"]["environment_resets"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(name for name in RULES if RULES[name].needed() <= SUPPLIED))
+def test_every_rule_whose_needs_are_supplied_gives_credit_on_what_a_worker_measures(
+    name: str, block: Block
+) -> None:
+    rule, batch = RULES[name], block.batch
+    known = {parameter.name for parameter in rule.parameters}
+    few = {"forks": 2, "alternatives": 1, "rollouts": 2}
+    params = rule.validate({key: value for key, value in few.items() if key in known})
+    if Need.FORKS in rule.needed(params):
+        batch, _ = with_forks(block.world, block.sampler, batch, params)
+    case = block.case(name, params, batch)
+    credit = rule.apply(batch.trajectories, measure(case), params)
+    # It weighs by sum_pi_squared, which no sampler records yet.
+    assert credit.defined.any() == (name != "otb")
+    assert np.isfinite(credit.value[credit.defined]).all()
+    paid = rule.needed(params) - {Need.FORKS, Need.GENERATOR, Need.TRUTH, Need.PLANNING}
+    assert (case.spent != Cost()) == bool(paid)
