@@ -29,7 +29,9 @@ def execute(payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Pa
     """Carry out one job.
 
     Args:
-        payload: `job` (base, collect, signals or cell), `suite`, `block`, and what the job needs besides.
+        payload: `job` (base, collect, signals or cell; in the search for hyper-parameters tuning_base,
+            tuning_collect, tuning_signals or trial), `suite`, `block` (there `tuning_block`), and what the job
+            needs besides.
         folder: empty; the job's files go there.
         inputs: folders of the jobs it depends on, by their role in the payload's `inputs`.
 
@@ -39,29 +41,37 @@ def execute(payload: Mapping[str, object], folder: Path, inputs: Mapping[str, Pa
     Raises:
         ExecutionError: if the payload names no job that exists.
     """
-    from equipoise.execution.base import make_base
-    from equipoise.execution.cell import run_cell
-    from equipoise.execution.collect import collect
-    from equipoise.execution.signals import assign_credit
-
     world = World.of(payload)
     _expect_registered_kernels(world)
     roles = payload["inputs"]
     assert isinstance(roles, Mapping)
     folders = {role: Path(inputs[key]) for role, key in roles.items()}
-    match payload["job"]:
+    result = _carry_out(world, payload, folders, folder)
+    # Nothing of the search may be taken for a result of the comparison.
+    return {**result, "kind": payload["job"], "values": payload.get("values", {})} if world.tuning else result
+
+
+def _carry_out(
+    world: World, payload: Mapping[str, object], folders: Mapping[str, Path], folder: Path
+) -> dict[str, object]:
+    from equipoise.execution.base import make_base
+    from equipoise.execution.cell import run_cell
+    from equipoise.execution.collect import collect
+    from equipoise.execution.signals import assign_credit
+
+    match str(payload["job"]).removeprefix("tuning_" if world.tuning else ""):
         case "base":
             return make_base(world, folder)
         case "collect":
             return collect(world, folders["base"], folder)
         case "signals":
             return assign_credit(world, str(payload["condition"]), folders, folder)
-        case "cell":
+        case "cell" | "trial":
             cell = payload["cell"]
             assert isinstance(cell, Mapping)
             return run_cell(world, cell, folders, folder)
         case other:
-            message = f"expected a job of kind base, collect, signals or cell, got {other!r}"
+            message = f"expected a job of kind base, collect, signals, cell or trial, got {other!r}"
             raise ExecutionError(message)
 
 

@@ -37,6 +37,7 @@ def recipe(world: World) -> str:
         "temperature": suite.collection.temperature,
         "seed": suite.seed,
         "block": world.block,
+        "tuning": world.tuning,
         "execution": suite.execution.model_dump(mode="json"),
         "kernels": torch.backends.cpu.get_cpu_capability(),
         "machine": platform.machine(),

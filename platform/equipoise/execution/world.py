@@ -31,24 +31,29 @@ class World:
     Attributes:
         suite: as registered.
         block: which of its blocks.
+        tuning: whether it is a block of the search for hyper-parameters, which shares neither tasks nor random
+            numbers with any block of the comparison.
     """
 
     suite: Suite
     block: int
+    tuning: bool = False
 
     @classmethod
     def of(cls, payload: Mapping[str, object]) -> "World":
-        """Read from a job's payload: `suite` (a mapping) and `block`."""
-        block = payload["block"]
+        """Read from a job's payload: `suite` (a mapping), and `block` or `tuning_block`."""
+        tuning = "tuning_block" in payload
+        block = payload["tuning_block" if tuning else "block"]
         assert isinstance(block, int)
-        return cls(Suite.model_validate(payload["suite"]), block)
+        return cls(Suite.model_validate(payload["suite"]), block, tuning)
 
     @cached_property
     def env(self) -> Environment:
-        """The environment; its tasks are the suite's, the same in every block."""
+        """The environment; its tasks are the same in every block, and others in the blocks of the search."""
         chosen = self.suite.environment
         config = chosen.settings(self.suite.policy.warm_start.demonstrations)
-        return make_environment(chosen.name, config, derive_seed(self.suite.seed, "tasks"))
+        names = ("tuning", "tasks") if self.tuning else ("tasks",)
+        return make_environment(chosen.name, config, derive_seed(self.suite.seed, *names))
 
     @cached_property
     def words(self) -> WordTokens:
@@ -79,11 +84,15 @@ class World:
 
     def seed(self, *names: str | int) -> int:
         """A seed of this block, by name."""
-        return derive_seed(self.suite.seed, "block", self.block, *names)
+        return derive_seed(self.suite.seed, self._stage, self.block, *names)
 
     def rng(self, *names: str | int) -> np.random.Generator:
         """A generator of this block, by name."""
-        return generator(self.suite.seed, "block", self.block, *names)
+        return generator(self.suite.seed, self._stage, self.block, *names)
+
+    @property
+    def _stage(self) -> str:
+        return "tuning" if self.tuning else "block"
 
     def uniforms(self, episodes: int, *names: str | int) -> np.ndarray:
         """(episodes, draws) uniform numbers of a named stream; rows are the episodes'."""

@@ -1,13 +1,18 @@
 """A registered suite as jobs: complete blocks in random order, and the cells of each block in random order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from equipoise.execution.conditions import holds_forks
 from equipoise.store.records import JobSpec
+from equipoise.tuning.space import settle
 from equipoise_preregistration import Suite, generator
+from equipoise_preregistration.sections import Value
 
-__all__ = ["Cell", "cells_of", "jobs_of"]
+__all__ = ["Cell", "Chosen", "cells_of", "jobs_of"]
+
+Chosen = Mapping[str, Mapping[str, Value]]
+"""Values that the search for hyper-parameters chose, by condition and dimension."""
 
 _BLOCK, _STAGE = 1_000_000, 100_000
 
@@ -40,23 +45,28 @@ def cells_of(suite: Suite) -> list[Cell]:
     ]
 
 
-def jobs_of(suite: Suite) -> list[JobSpec]:
+def jobs_of(suite: Suite, chosen: Chosen | None = None) -> list[JobSpec]:
     """Jobs with their dependencies; lower `order` is claimed first.
 
     Blocks are randomised, and so are the cells within each, from the suite's own seed: whatever drifts, or stops
     early, hits all arms alike.
+
+    Args:
+        suite: as registered.
+        chosen: what each condition is run with where it is not what the suite says.
     """
-    written = suite.model_dump(mode="json")
+    suites = {c.id: settle(suite, c.id, (chosen or {}).get(c.id, {})) for c in suite.conditions}
     places = generator(suite.seed, "order", "blocks").permutation(suite.blocks).tolist()
-    return [
-        job for place, block in enumerate(places) for job in _block(suite, written, block, place * _BLOCK)
-    ]
+    return [job for place, block in enumerate(places) for job in _block(suite, suites, block, place * _BLOCK)]
 
 
-def _block(suite: Suite, written: dict[str, object], block: int, order: int) -> Iterator[JobSpec]:
+def _block(suite: Suite, suites: Mapping[str, Suite], block: int, order: int) -> Iterator[JobSpec]:
     base, collect = f"b{block}/base", f"b{block}/collect"
 
     def job(kind: str, key: str, inputs: dict[str, str], place: int, **more: object) -> JobSpec:
+        # Base and collection belong to all conditions; the others are told the suite as it holds for theirs.
+        told = suites[key.split("/")[2]] if kind in ("signals", "cell") else suite
+        written = told.model_dump(mode="json")
         payload = {"job": kind, "suite": written, "block": block, "inputs": inputs, **more}
         return JobSpec(
             key=key, kind=kind, payload=payload, needs=tuple(dict.fromkeys(inputs.values())), order=place
@@ -80,7 +90,7 @@ def _block(suite: Suite, written: dict[str, object], block: int, order: int) -> 
         inputs = {
             "base": base,
             "signals": signals,
-            "batch": signals if holds_forks(suite, cell.condition) else collect,
+            "batch": signals if holds_forks(suites[cell.condition], cell.condition) else collect,
         }
         yield job("cell", cell.key, inputs, order + 3 * _STAGE + place, cell=vars_of(cell))
 
