@@ -1,6 +1,6 @@
 """Monte-Carlo values: restore the state before a turn and let the policy play on, a few times.
 
-The estimator is VinePPO's (arXiv 2410.01679, section 4) with turns for reasoning steps.
+The estimator is VinePPO's (arXiv 2410.01679) with turns for reasoning steps.
 """
 
 import numpy as np
