@@ -1,8 +1,9 @@
 """Budgets that are exact: plans of slots, and the ledger of what was really spent."""
 
+from equipoise_budget.allocation import allocated_steps, as_csv, side_by_side
 from equipoise_budget.axes import Turns, fitted
 from equipoise_budget.budget import AXES, Budget
-from equipoise_budget.checks import breaches
+from equipoise_budget.checks import breaches, reached
 from equipoise_budget.dose import Dose, PlannedDose, counted_dose, kish, with_levels
 from equipoise_budget.errors import BudgetError, BudgetExceeded, BudgetRefused, EmptyBudget
 from equipoise_budget.fills import matched, native
@@ -35,7 +36,9 @@ __all__ = [
     "Stop",
     "Turns",
     "affordable",
+    "allocated_steps",
     "apportioned",
+    "as_csv",
     "breaches",
     "counted_dose",
     "fitted",
@@ -43,5 +46,7 @@ __all__ = [
     "kish",
     "matched",
     "native",
+    "reached",
+    "side_by_side",
     "with_levels",
 ]

@@ -25,6 +25,7 @@ class StepRow:
         grad_norm: norm of the gradient before clipping.
         learning_rate: the rate that the step was taken with.
         loss: the loss of the step.
+        unique_examples: different examples among the rows; padding shows none.
     """
 
     slots: int
@@ -35,10 +36,11 @@ class StepRow:
     grad_norm: float
     learning_rate: float
     loss: float
+    unique_examples: int
 
 
 COLUMNS = tuple(column.name for column in fields(StepRow))
-_WHOLE = ("slots", "tokens")
+_WHOLE = ("slots", "tokens", "unique_examples")
 _LATER = frozenset({"judge_calls", "judge_tokens", "critic_tokens"})
 
 
@@ -141,7 +143,7 @@ class Ledger:
         return {name: [getattr(row, name) for row in self._rows] for name in COLUMNS}
 
     def total(self, column: str) -> float:
-        """Return the sum of one column over all steps; whole for slots and tokens."""
+        """Return the sum of one column over all steps; whole for counts."""
         if column not in COLUMNS:
             message = f"ledger: expected a column of {', '.join(COLUMNS)}, got '{column}'"
             raise BudgetError(message)

@@ -27,7 +27,7 @@ def counted() -> Dose:
     )
 
 
-LEDGER = Ledger([StepRow(2, 7, 3.0, 5.0, 1.8, 1, 1, 1), StepRow(2, 8, 1.0, 1.0, 1.0, 1, 1, 1)])
+LEDGER = Ledger([StepRow(2, 7, 3.0, 5.0, 1.8, 1, 1, 1, 2), StepRow(2, 8, 1.0, 1.0, 1.0, 1, 1, 1, 2)])
 
 
 def test_a_run_that_received_its_plan_has_no_breach(promised: PlannedDose, counted: Dose) -> None:

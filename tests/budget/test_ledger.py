@@ -16,7 +16,7 @@ from equipoise_budget import (
     kish,
 )
 
-ROW = StepRow(4, 30, 2.0, 1.5, 8 / 3, 0.7, 1e-3, -0.1)
+ROW = StepRow(4, 30, 2.0, 1.5, 8 / 3, 0.7, 1e-3, -0.1, 4)
 
 
 def test_costs_add_up_phase_by_phase() -> None:
@@ -50,7 +50,7 @@ def test_a_cost_below_nothing_is_refused() -> None:
 def test_a_ledger_is_a_table_of_steps() -> None:
     ledger = Ledger()
     ledger.record(ROW)
-    ledger.record(StepRow(4, 28, 1.0, 0.5, 2.0, float("inf"), 1e-3, float("nan")))
+    ledger.record(StepRow(4, 28, 1.0, 0.5, 2.0, float("inf"), 1e-3, float("nan"), 3))
     assert len(ledger) == 2
     assert ledger.steps["tokens"] == [30, 28]
     assert (ledger.total("slots"), ledger.total("weight_abs")) == (8, 3.0)
@@ -59,7 +59,7 @@ def test_a_ledger_is_a_table_of_steps() -> None:
 
 
 def test_a_ledger_comes_back_from_json_even_when_the_run_diverged() -> None:
-    ledger = Ledger([ROW, StepRow(4, 28, 1.0, 0.5, 2.0, float("inf"), 1e-3, float("nan"))])
+    ledger = Ledger([ROW, StepRow(4, 28, 1.0, 0.5, 2.0, float("inf"), 1e-3, float("nan"), 3)])
     json.loads(ledger.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     back = Ledger.from_json(ledger.to_json())
     assert back.rows[0] == ROW
@@ -71,7 +71,7 @@ def test_a_ledger_comes_back_from_json_even_when_the_run_diverged() -> None:
 
 def test_negative_counts_are_refused() -> None:
     with pytest.raises(BudgetError, match="step 0: expected at least 0, got negative slots"):
-        Ledger([StepRow(-1, 0, 0, 0, 0, 0, 0, 0)])
+        Ledger([StepRow(-1, 0, 0, 0, 0, 0, 0, 0, 0)])
 
 
 def test_the_counted_dose_by_hand() -> None:

@@ -1,6 +1,7 @@
 """The store: jobs, leases and results in one database, the truth that everything else is drawn from."""
 
 from equipoise.store.errors import BadResult, NotReproduced, StaleLease
+from equipoise.store.ledgers import LedgerRecord, StepsRecord
 from equipoise.store.processes import this_worker
 from equipoise.store.progress import Progress
 from equipoise.store.records import (
@@ -30,10 +31,12 @@ __all__ = [
     "JobRecord",
     "JobSpec",
     "Lease",
+    "LedgerRecord",
     "NotReproduced",
     "OutboxRecord",
     "Progress",
     "StaleLease",
+    "StepsRecord",
     "Store",
     "SuiteRecord",
     "Usage",

@@ -17,7 +17,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["Artifacts", "Attempts", "Base", "Dependencies", "Events", "Jobs", "Outbox", "Outcomes", "Suites"]
+__all__ = [
+    "Artifacts",
+    "Attempts",
+    "Base",
+    "Dependencies",
+    "Events",
+    "Jobs",
+    "Outbox",
+    "Outcomes",
+    "RunLedgers",
+    "RunSteps",
+    "Suites",
+]
 
 # Named constraints can be altered later on every database.
 _NAMES = {
@@ -127,6 +139,75 @@ class Artifacts(Base):
     name: Mapped[str] = mapped_column(String(400), primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64))
     bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class RunLedgers(Base):
+    """What a finished job was allocated, what was counted, and its own cost; undefined is null, never 0.
+
+    The names are those of `equipoise_budget.Dose` and `equipoise_budget.Cost`. A job that does not train has its
+    cost only; the whole cost of a run is its own and that of the jobs whose files it read.
+    """
+
+    __tablename__ = "run_ledgers"
+
+    job: Mapped[int] = mapped_column(_Id, ForeignKey("jobs.id"), primary_key=True)
+    allocated_slots: Mapped[int | None] = mapped_column(BigInteger)
+    slots: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_optimizer_steps: Mapped[int | None] = mapped_column(BigInteger)
+    optimizer_steps: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_unique_examples: Mapped[int | None] = mapped_column(BigInteger)
+    unique_examples: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_tokens_in_loss: Mapped[int | None] = mapped_column(BigInteger)
+    tokens_in_loss: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_weight_abs: Mapped[float | None]
+    weight_abs: Mapped[float | None]
+    allocated_weight_sq: Mapped[float | None]
+    weight_sq: Mapped[float | None]
+    allocated_weight_mass: Mapped[float | None]
+    weight_mass: Mapped[float | None]
+    allocated_ess: Mapped[float | None]
+    ess: Mapped[float | None]
+    allocated_ess_tokens: Mapped[float | None]
+    ess_tokens: Mapped[float | None]
+    allocated_ess_trajectories: Mapped[float | None]
+    ess_trajectories: Mapped[float | None]
+    allocated_ess_tasks: Mapped[float | None]
+    ess_tasks: Mapped[float | None]
+    kl_from_start: Mapped[float | None]
+    l2_from_start: Mapped[float | None]
+    rollout_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    environment_steps: Mapped[int | None] = mapped_column(BigInteger)
+    environment_resets: Mapped[int | None] = mapped_column(BigInteger)
+    scoring_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    forward_tokens_train: Mapped[int | None] = mapped_column(BigInteger)
+    judge_calls: Mapped[int | None] = mapped_column(BigInteger)
+    judge_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    critic_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    flops: Mapped[float | None]
+
+
+class RunSteps(Base):
+    """One optimizer step of a run, from 1: allocated beside counted; a step not taken has no counts."""
+
+    __tablename__ = "run_steps"
+
+    job: Mapped[int] = mapped_column(_Id, ForeignKey("jobs.id"), primary_key=True)
+    step: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    allocated_slots: Mapped[int | None] = mapped_column(BigInteger)
+    slots: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    tokens: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_unique_examples: Mapped[int | None] = mapped_column(BigInteger)
+    unique_examples: Mapped[int | None] = mapped_column(BigInteger)
+    allocated_weight_abs: Mapped[float | None]
+    weight_abs: Mapped[float | None]
+    allocated_weight_sq: Mapped[float | None]
+    weight_sq: Mapped[float | None]
+    allocated_ess: Mapped[float | None]
+    ess: Mapped[float | None]
+    grad_norm: Mapped[float | None]
+    learning_rate: Mapped[float | None]
+    loss: Mapped[float | None]
 
 
 class Events(Base):

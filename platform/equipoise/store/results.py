@@ -1,4 +1,4 @@
-"""A result enters the store once: with its outcomes, files, event and message to the tracking server."""
+"""A result enters the store once: with its outcomes, ledger, files, event and message to the tracking server."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from equipoise.store.errors import BadResult, NotReproduced
 from equipoise.store.leases import Ending, end_attempt, log, require_current
-from equipoise.store.models import Artifacts, Jobs, Outcomes
+from equipoise.store.ledgers import LedgerRows, ledger_rows
+from equipoise.store.models import Artifacts, Jobs, Outcomes, RunLedgers, RunSteps
 from equipoise.store.records import Artifact, Lease, Usage
 from equipoise.store.statements import ADD_MESSAGE, FINISH
 
@@ -21,20 +22,22 @@ RESULT_FILE = "result.json"
 
 @dataclass(frozen=True)
 class Checked:
-    """A result that can be stored, and the rows of its outcomes."""
+    """A result that can be stored, and the rows of its outcomes and of its ledger."""
 
     result: dict[str, Any]
     outcomes: list[dict[str, Any]]
+    ledger: LedgerRows
 
 
 def check(lease: Lease, result: dict[str, Any]) -> Checked:
     """Look through a result before the database is asked to wait for it.
 
     Raises:
-        BadResult: the outcomes are not counts, or the result holds values that JSON does not know.
+        BadResult: the outcomes are not counts, the ledger's numbers are none, or the result holds values that
+            JSON does not know.
     """
     _require_finite(lease, result)
-    return Checked(result, _outcomes(lease, result))
+    return Checked(result, _outcomes(lease, result), ledger_rows(lease.key, result))
 
 
 def finish(
@@ -53,7 +56,7 @@ def finish(
     """
     first = not require_current(connection, lease)
     if first:
-        _insert(connection, lease, checked.outcomes, artifacts)
+        _insert(connection, lease, checked, artifacts)
         connection.execute(FINISH, {"b_job": lease.job_id, "b_result": checked.result})
     else:
         _confirm(connection, lease, artifacts)
@@ -87,11 +90,17 @@ def reopen(connection: Connection, suite: str, key: str, why: str, now: float) -
 def _insert(
     connection: Connection,
     lease: Lease,
-    outcomes: list[dict[str, Any]],
+    checked: Checked,
     artifacts: Mapping[str, Artifact],
 ) -> None:
-    if outcomes:
-        connection.execute(insert(Outcomes), [{"job": lease.job_id, **row} for row in outcomes])
+    tables = (
+        (Outcomes, checked.outcomes),
+        (RunLedgers, checked.ledger.run),
+        (RunSteps, checked.ledger.steps),
+    )
+    for table, content in tables:
+        if content:
+            connection.execute(insert(table), [{"job": lease.job_id, **row} for row in content])
     if artifacts:
         rows = [
             {"job": lease.job_id, "name": name, "sha256": artifact.sha256, "bytes": artifact.bytes}

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import StoreError
-from equipoise.store import leases, planning, queries, results
+from equipoise.store import leases, ledgers, planning, queries, results
 from equipoise.store.engine import Database
 from equipoise.store.leases import USES_UP_A_TRY, Ending
+from equipoise.store.ledgers import LedgerRecord, StepsRecord
 from equipoise.store.progress import Progress, finished, progress
 from equipoise.store.records import (
     ENDS,
@@ -223,6 +224,16 @@ class Store:
         """The results of a suite (of one kind of job) by job key."""
         with self._database.read() as connection:
             return queries.results(connection, suite, kind)
+
+    def ledgers(self, suite: str) -> list[LedgerRecord]:
+        """What every finished job was allocated, received and cost, in the order of the jobs."""
+        with self._database.read() as connection:
+            return ledgers.ledgers(connection, suite)
+
+    def steps(self, suite: str, key: str | None = None) -> list[StepsRecord]:
+        """The optimizer steps of a suite's runs (or of one of them)."""
+        with self._database.read() as connection:
+            return ledgers.steps(connection, suite, key)
 
     def artifacts(self, suite: str, key: str) -> dict[str, Artifact]:
         """The files that a job left, by name."""

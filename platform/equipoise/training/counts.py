@@ -1,5 +1,7 @@
 """What a trainer really did, written by its hooks while it did it."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from equipoise_budget.dose import kish
@@ -19,6 +21,8 @@ class _Step:
     passes: int = 0
     loss: float = 0.0
     norm: float = 0.0
+    token_weight_abs: float = 0.0
+    token_weight_sq: float = 0.0
 
 
 @dataclass
@@ -30,6 +34,7 @@ class Counts:
         examples, weights: example id and weight of every row that was in the loss, in the order presented.
         lengths: tokens of every row that passed through the model, its prompt included.
         tokens: action tokens that were in the loss. `micro_batches`: forward-backward passes.
+        token_weight_abs, token_weight_sq: sums of |w| and of w squared over those tokens.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -38,12 +43,20 @@ class Counts:
     lengths: list[int] = field(default_factory=list)
     tokens: int = 0
     micro_batches: int = 0
+    token_weight_abs: float = 0.0
+    token_weight_sq: float = 0.0
     _open: _Step = field(default_factory=_Step)
 
     def rows(
-        self, examples: list[int], weights: list[float], lengths: list[int], tokens: int, loss: float
+        self,
+        examples: list[int],
+        weights: list[float],
+        lengths: list[int],
+        tokens: int,
+        loss: float,
+        token_weights: Sequence[float] = (),
     ) -> None:
-        """Note the rows of one forward pass."""
+        """Note the rows of one forward pass; an example of -1 is a row of padding."""
         under_way = self._open
         under_way.examples += examples
         under_way.weights += weights
@@ -51,6 +64,8 @@ class Counts:
         under_way.tokens += tokens
         under_way.passes += 1
         under_way.loss += loss
+        under_way.token_weight_abs += math.fsum(abs(weight) for weight in token_weights)
+        under_way.token_weight_sq += math.fsum(weight * weight for weight in token_weights)
 
     def gradient(self, norm: float) -> None:
         """Note the norm of the gradient before clipping; of several passes of a step the last one stands."""
@@ -64,6 +79,8 @@ class Counts:
         self.lengths += taken.lengths
         self.tokens += taken.tokens
         self.micro_batches += taken.passes
+        self.token_weight_abs += taken.token_weight_abs
+        self.token_weight_sq += taken.token_weight_sq
         row = StepRow(
             slots=len(taken.weights),
             tokens=taken.tokens,
@@ -73,5 +90,6 @@ class Counts:
             grad_norm=taken.norm,
             learning_rate=learning_rate,
             loss=taken.loss,
+            unique_examples=len({example for example in taken.examples if example >= 0}),
         )
         self.ledger.record(row)

@@ -97,7 +97,7 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     connection.execute("UPDATE alembic_version SET version_num='9999'")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="revision '9999', this version of equipoise knows up to '0001'"):
+    with pytest.raises(StoreError, match="revision '9999', this version of equipoise knows up to '0002'"):
         open_store(tmp_path)
 
 
