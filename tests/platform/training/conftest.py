@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.platform.training.plain import flat
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from equipoise.policies.transcripts import Transcripts
@@ -17,9 +18,10 @@ from equipoise_budget import Plan
 
 @dataclass
 class Traced:
-    """One training run: its result, and the weights after each optimizer step."""
+    """One training run: its result, and of each optimizer step the clipped gradient and the weights after it."""
 
     result: Any
+    gradients: list[torch.Tensor]
     weights: list[torch.Tensor]
 
 
@@ -44,10 +46,6 @@ def make_plan(transcripts: Transcripts) -> Callable[..., Plan]:
     return make
 
 
-def flat(model: Any) -> torch.Tensor:
-    return torch.cat([p.detach().reshape(-1).clone() for p in model.parameters()])
-
-
 @pytest.fixture
 def train(
     words: Any, transcripts: Transcripts, settings: TrainingSettings, tmp_path: Path
@@ -57,12 +55,18 @@ def train(
     def run(model: Any, plan: Plan, **changes: Any) -> Traced:
         from equipoise.training.trainer import train_on_plan
 
+        gradients: list[torch.Tensor] = []
         weights: list[torch.Tensor] = []
-        hook = register_optimizer_step_post_hook(lambda *_: weights.append(flat(model)))
+
+        def look(*_: object) -> None:
+            gradients.append(flat(p.grad for p in model.parameters()))
+            weights.append(flat(model.parameters()))
+
+        hook = register_optimizer_step_post_hook(look)
         try:
             result = train_on_plan(model, words, transcripts, plan, replace(settings, **changes), tmp_path)
         finally:
             hook.remove()
-        return Traced(result, weights)
+        return Traced(result, gradients, weights)
 
     return run
