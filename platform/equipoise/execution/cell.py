@@ -11,13 +11,24 @@ from equipoise.execution.batches import Batch
 from equipoise.execution.costs import decoder_of
 from equipoise.execution.displacement import kl_from_start, l2_between
 from equipoise.execution.evaluation import evaluate
+from equipoise.execution.ledgers import write_ledger
 from equipoise.execution.plans import plan_of, registered_budget
 from equipoise.execution.untrained import nothing_received
 from equipoise.execution.world import World
 from equipoise.policies.model import save_weights, weights_digest
 from equipoise.training.counts import Counts
 from equipoise.training.settings import TrainingSettings
-from equipoise_budget import Budget, Cost, Dose, EmptyBudget, Plan, PlannedDose, breaches, counted_dose
+from equipoise_budget import (
+    Budget,
+    Cost,
+    Dose,
+    EmptyBudget,
+    Plan,
+    PlannedDose,
+    allocated_steps,
+    breaches,
+    counted_dose,
+)
 from equipoise_conditions.credit import Credit
 
 if TYPE_CHECKING:
@@ -60,6 +71,7 @@ def run_cell(
         )
         received = _received(world, budget, training, (start, model), plan, batch)
         digest = plan.digest()
+        write_ledger(folder, received)
     trained = time.perf_counter()
     outcomes = evaluate(world, model)
     judged = time.perf_counter()
@@ -121,6 +133,7 @@ def _received(
         "message": training.diverged,
         "planned": {**planned.to_json(), "fill": plan.fill, "batch": plan.batch},
         "dose": dose.to_json(),
+        "allocated": allocated_steps(plan, batch.trajectories.tokens_of_turn),
         "steps": counts.ledger.steps,
         "breaches": list(found),
         "cost": cost.to_json(),
