@@ -1,5 +1,6 @@
 """The store: jobs, leases and results in one database, the truth that everything else is drawn from."""
 
+from equipoise.store.audit import StoredJob, StoredSuite
 from equipoise.store.errors import BadResult, NotReproduced, StaleLease
 from equipoise.store.ledgers import LedgerRecord, StepsRecord
 from equipoise.store.processes import this_worker
@@ -38,6 +39,8 @@ __all__ = [
     "StaleLease",
     "StepsRecord",
     "Store",
+    "StoredJob",
+    "StoredSuite",
     "SuiteRecord",
     "Usage",
     "Worker",

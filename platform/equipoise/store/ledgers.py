@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from equipoise.store.errors import BadResult
 from equipoise.store.models import Base, Jobs, RunLedgers, RunSteps
 
-__all__ = ["LedgerRecord", "LedgerRows", "StepsRecord", "ledger_rows", "ledgers", "steps"]
+__all__ = ["LedgerRecord", "LedgerRows", "StepsRecord", "columns_of", "ledger_rows", "ledgers", "steps"]
 
 _PREFIX = "allocated_"
 
@@ -68,7 +68,7 @@ def ledger_rows(key: str, result: Mapping[str, Any]) -> LedgerRows:
 
 def ledgers(connection: Connection, suite: str) -> list[LedgerRecord]:
     """The ledgers of a suite's finished jobs, in the order of the jobs."""
-    names = _names(RunLedgers)
+    names = columns_of(RunLedgers, "job")
     query = select(Jobs.key, Jobs.kind, *(getattr(RunLedgers, name) for name in names))
     rows = connection.execute(
         query.join(RunLedgers, RunLedgers.job == Jobs.id)
@@ -80,7 +80,7 @@ def ledgers(connection: Connection, suite: str) -> list[LedgerRecord]:
 
 def steps(connection: Connection, suite: str, key: str | None) -> list[StepsRecord]:
     """The optimizer steps of a suite's runs (or of one), by run in the order of the jobs, then by step."""
-    names = _names(RunSteps)
+    names = columns_of(RunSteps, "job", "step")
     query = select(Jobs.key, RunSteps.step, *(getattr(RunSteps, name) for name in names))
     query = query.join(RunSteps, RunSteps.job == Jobs.id).where(Jobs.suite == suite)
     if key is not None:
@@ -89,8 +89,9 @@ def steps(connection: Connection, suite: str, key: str | None) -> list[StepsReco
     return [StepsRecord(row[0], row[1], dict(zip(names, row[2:], strict=True))) for row in rows]
 
 
-def _names(table: type[Base]) -> list[str]:
-    return [column.name for column in table.__table__.columns if column.name not in ("job", "step")]
+def columns_of(table: type[Base], *without: str) -> list[str]:
+    """The names of a table's columns, in their order."""
+    return [column.name for column in table.__table__.columns if column.name not in without]
 
 
 def _section(key: str, result: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -103,7 +104,7 @@ def _section(key: str, result: Mapping[str, Any], name: str) -> Mapping[str, Any
 
 def _row(key: str, table: type[Base], given: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that the table has; all of them, so that rows of one insert are alike."""
-    row = {name: given.get(name) for name in _names(table)}
+    row = {name: given.get(name) for name in columns_of(table, "job", "step")}
     for name, value in row.items():
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             message = f"job {key}: the ledger's {name} must be a number or null, came {value!r}"

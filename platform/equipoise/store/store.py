@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import StoreError
-from equipoise.store import leases, ledgers, planning, queries, results
+from equipoise.store import audit, leases, ledgers, planning, queries, results
 from equipoise.store.engine import Database
 from equipoise.store.leases import USES_UP_A_TRY, Ending
 from equipoise.store.ledgers import LedgerRecord, StepsRecord
@@ -234,6 +234,11 @@ class Store:
         """The optimizer steps of a suite's runs (or of one of them)."""
         with self._database.read() as connection:
             return ledgers.steps(connection, suite, key)
+
+    def audit(self) -> list[audit.StoredSuite]:
+        """Everything that is stored of every suite, JSON as text, for those who check it."""
+        with self._database.read() as connection:
+            return audit.audit(connection)
 
     def artifacts(self, suite: str, key: str) -> dict[str, Artifact]:
         """The files that a job left, by name."""
