@@ -22,6 +22,7 @@ from equipoise_reports.sections import (
     result,
     robustness,
     runs,
+    tuning,
 )
 from equipoise_reports.study import Study
 
@@ -51,6 +52,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Study], object]], ...] = (
     ("learning", "Was anything learned?", learning.view),
     ("robustness", "Would another analysis say the same?", robustness.view),
     ("power", "What could have been seen", power.view),
+    ("tuning", "How hyper-parameters were chosen", tuning.view),
     ("cost", "What the credit cost", cost.view),
     ("conditions", "The conditions", lambda study: study.conditions),
     ("reading", "How to read this page", lambda study: study.design),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from equipoise_budget import Cost, Dose, PlannedDose
 from equipoise_conditions import Card
 from equipoise_reports.numbers import percent
+from equipoise_reports.tuning import Tuning
 from equipoise_stats import Analysis
 
 _FEW_ACTIVE = 0.3
@@ -214,6 +215,7 @@ class Study:
         exploratory: whether the suite was run without a registration that precedes it.
         unblinded: whether outcomes may be shown before every block is complete.
         generated_by: the program and version that made the report.
+        tuning: the search for hyper-parameters; None where none was registered.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Study:
     exploratory: bool = False
     unblinded: bool = False
     generated_by: str = "equipoise"
+    tuning: Tuning | None = None
 
     @property
     def missing(self) -> tuple[tuple[int, Slot], ...]:

@@ -43,9 +43,19 @@ def summary(suite: Suite) -> dict[str, object]:
         f"= {per_block * suite.blocks}",
         "budget": f"{budget.examples} examples in {budget.optimizer_steps} optimizer steps of {budget.batch}",
         "trajectories": f"{tasks} tasks x {rollouts} rollouts a block",
+        **({"tuning": _search(suite)} if suite.tuning.trials else {}),
         "looks": ", ".join(map(str, suite.looks)),
         "hypotheses": ", ".join(f"{item.id}: {item.contrast}" for item in suite.hypotheses) or "none",
     }
+
+
+def _search(suite: Suite) -> str:
+    tuning, conditions = suite.tuning, len(suite.conditions)
+    runs = tuning.trials * tuning.blocks
+    return (
+        f"{tuning.trials} trials ({tuning.sampler}) x {tuning.blocks} blocks of their own x {conditions} conditions "
+        f"= {runs * conditions} runs, {runs * suite.budget.optimizer_steps} optimizer steps each condition"
+    )
 
 
 def notes(suite: Suite) -> list[str]:
@@ -60,4 +70,22 @@ def notes(suite: Suite) -> list[str]:
         found.append("no twins: better credit cannot be told from a gentler dose, so no rule can win")
     if not suite.hypotheses:
         found.append("no hypotheses: the report will estimate and claim nothing")
+    return [*found, *_notes_on_the_search(suite)]
+
+
+def _notes_on_the_search(suite: Suite) -> list[str]:
+    from equipoise.tuning.space import concerned
+
+    having = {condition.id: concerned(suite, condition.id) for condition in suite.conditions}
+    found = [
+        f"tuning: {name} concerns {', '.join(owners)} only: the other rules have no such parameter"
+        for name in suite.tuning.names
+        if len(owners := [condition for condition, names in having.items() if name in names]) < len(having)
+    ]
+    if suite.tuning.trials:
+        found += [
+            f"tuning: {condition} has no dimension of the space, so that all its trials are the same"
+            for condition, names in having.items()
+            if not names
+        ]
     return found

@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("Report every fault of a suite, or its summary.", _STUDY),
     "plan": Entry("Show cells, cost and the smallest effect that can be detected.", _STUDY),
     "register": Entry("Freeze a suite and chain it to the registrations before it.", _STUDY),
+    "tune": Entry("Search hyper-parameters alike for every condition, and freeze the choice.", _STUDY),
     "run": Entry("Run a registered suite; the same command again resumes it.", _STUDY),
     "status": Entry("Show how far a suite is.", _STUDY),
     "report": Entry("Write the report of a suite.", _STUDY),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equipoise.scheduler import Summary
     from equipoise_reports import Study
 
-__all__ = ["carry_out", "run"]
+__all__ = ["Exploratory", "Isolation", "Slots", "carry_out", "require_complete", "resumable", "run"]
 
 Slots = Annotated[
     int | None,
@@ -52,7 +52,7 @@ def run(
     isolation: Isolation = "fork",
     tracking_uri: TrackingUri = None,
 ) -> None:
-    """Run a registered suite and write its report; the same command again resumes it."""
+    """Run a registered suite, its search for hyper-parameters first, and write its report; again, it resumes."""
     place = home.expanduser().absolute()
     _is_no_registration(suite, place)
     loaded = open_suite(suite)
@@ -83,14 +83,14 @@ def carry_out(
     began = time.monotonic()
     say(f"{registration.name} @ {registration.hash8}{' (exploratory)' if frozen.exploratory else ''}")
     beside = Beside(home, tracking_uri)
-    with _resumable(), shown(registration.name) as on_progress, beside:
+    with resumable(), shown(registration.name) as on_progress, beside:
         summary = run_suite(
             frozen, home, slots=slots, isolation=isolation, on_progress=on_progress, beside=beside.started()
         )
         ran = time.monotonic()
         store = open_store(home, create=False)
         progress = store.progress(registration.hash)
-        _require_complete(summary)
+        require_complete(summary)
         published = publish(store, home, registration.hash)
         reported = time.monotonic()
     _show_findings(published.study)
@@ -122,7 +122,7 @@ def _is_no_registration(suite: str, home: Path) -> None:
 
 
 @contextmanager
-def _resumable() -> Iterator[None]:
+def resumable() -> Iterator[None]:
     """Tell a user who interrupts how to go on; while jobs run, the scheduler does."""
     try:
         yield
@@ -131,7 +131,12 @@ def _resumable() -> Iterator[None]:
         raise
 
 
-def _require_complete(summary: "Summary") -> None:
+def require_complete(summary: "Summary") -> None:
+    """Refuse to go on while jobs are left that cannot be run.
+
+    Raises:
+        IncompleteError: naming how many, and how to retry them.
+    """
     if summary.complete:
         return
     message = (

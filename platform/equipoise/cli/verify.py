@@ -25,11 +25,17 @@ def verify(*, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
             {"name": item.name, "hash": item.hash, "registered_at": item.as_json()["registered_at"]}
             for item in report.registrations
         ]
+        added = [item.as_json() for item in report.amendments]
         fault = None if broken is None else {"line": broken.line, "reason": broken.reason}
-        show_json({"whole": broken is None, "head": report.head, "registrations": listed, "broken": fault})
+        whole = {"whole": broken is None, "head": report.head, "registrations": listed}
+        show_json({**whole, "amendments": added, "broken": fault})
     else:
         rows = ((item.name, item.hash8, item.as_json()["registered_at"]) for item in report.registrations)
         show_table(str(folder / "registrations.jsonl"), ("suite", "hash", "registered"), rows)
+        for item in report.amendments:
+            say(
+                f"{item.registration.rpartition(':')[2][:8]} amended at {item.as_json()['amended_at']}: {item.reason}"
+            )
         say(f"whole: {len(report.registrations)} registrations, head {report.head}" if broken is None else "")
     if broken is not None:
         typer.echo(f"broken at line {broken.line}: {broken.reason}", err=True)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from equipoise.tuning.tally import searches
 from equipoise_preregistration import Suite
 from equipoise_stats import Analysis, Hypothesis, Question, RunScore, TaskScore, analyse
 
@@ -96,13 +97,17 @@ def _question(suite: Suite, results: Results) -> Question:
         ),
         controls={c.id: c.control for c in suite.conditions if c.control is not None},
         identical=_identical(results),
-        barred=frozenset(
-            (cell["condition"], cell["arm"], cell["block"])
-            for result in results.values()
-            if result["kind"] == "cell" and result["breaches"]
-            for cell in [result["cell"]]
-        ),
+        barred=_barred(suite, results),
     )
+
+
+def _barred(suite: Suite, results: Results) -> frozenset[tuple[str, str, int]]:
+    """Cells that did not get their budget, and all cells of a condition that did not get its search."""
+    unequal = {search.condition for search in searches(suite, results) or () if search.breaches}
+    cells = [result["cell"] for result in results.values() if result["kind"] == "cell"]
+    broken = [r["cell"] for r in results.values() if r["kind"] == "cell" and r["breaches"]]
+    broken += [cell for cell in cells if cell["condition"] in unequal]
+    return frozenset((cell["condition"], cell["arm"], cell["block"]) for cell in broken)
 
 
 def _identical(results: Results) -> frozenset[str]:

@@ -40,6 +40,7 @@ def outline(suite: Suite, sd: float) -> dict[str, Any]:
         "episodes_judged": (len(cells) + suite.blocks) * judged,
         "slots_of_a_matched_run": suite.budget.examples,
         "optimizer_steps_of_a_matched_run": suite.budget.optimizer_steps,
+        **_search(suite),
         "content_family": len(family),
         "minimal_detectable_content": (
             round(
@@ -58,6 +59,16 @@ def outline(suite: Suite, sd: float) -> dict[str, Any]:
         "assumed_sd": sd,
         "warnings": _warnings(suite),
     }
+
+
+def _search(suite: Suite) -> dict[str, Any]:
+    """What every condition is granted before the comparison; nothing without a search."""
+    tuning = suite.tuning
+    if not tuning.trials:
+        return {}
+    runs = tuning.trials * tuning.blocks
+    granted = {"trials": tuning.trials, "runs": runs, "steps": runs * suite.budget.optimizer_steps}
+    return {"search_of_each_condition": granted}
 
 
 def _has_content(suite: Suite, condition: str) -> bool:

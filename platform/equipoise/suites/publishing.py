@@ -10,6 +10,7 @@ from equipoise.scheduler.files import RESULT_FILE
 from equipoise.store import Store
 from equipoise.suites.freezing import Frozen, recorded
 from equipoise.suites.judge import Results
+from equipoise.suites.search import unfrozen
 from equipoise.suites.study import study_of
 from equipoise_preregistration import ChainError, find_registration
 from equipoise_preregistration.chain import FILE as CHAIN
@@ -72,7 +73,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
         frozen.raw,
         results,
         exploratory=frozen.exploratory,
-        deviations=_unchained(frozen, home),
+        deviations=(*_unchained(frozen, home), *unfrozen(store, frozen, home)),
     )
     folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from equipoise_preregistration import ChainError
 from equipoise_preregistration.amendment import Amendment
 from equipoise_preregistration.registry import amend, amendments
 
-__all__ = ["advance", "choose", "content_of", "frozen_choice"]
+__all__ = ["advance", "choose", "content_of", "found_in", "frozen_choice", "unfrozen"]
 
 TOPIC = "tuning"
 """Under which an amendment holds the choice."""
@@ -83,6 +83,34 @@ def choose(store: Store, frozen: Frozen, home: Path) -> Chosen:
             )
             raise ChainError(message)
     return {search.condition: search.chosen.values for search in found}
+
+
+def found_in(store: Store, frozen: Frozen) -> tuple[Search, ...]:
+    """The searches of all conditions; empty before they have ended, and of a suite without any."""
+    registration = frozen.registration
+    return searches(registration.model, store.results_by_key(registration.hash, "trial")) or ()
+
+
+def unfrozen(store: Store, frozen: Frozen, home: Path) -> tuple[str, ...]:
+    """What a reader must know where no amendment vouches that the choice preceded the comparison.
+
+    Raises:
+        ChainError: if an amendment holds other values than the trials say.
+    """
+    registration = frozen.registration
+    found = found_in(store, frozen)
+    began = [a.started_at for a in store.attempts(registration.hash) if a.kind in ("base", "cell")]
+    if not found or not began or frozen.exploratory:
+        return ()
+    kept = frozen_choice(frozen, home)
+    if kept is None:
+        return (
+            "No amendment holds what the search for hyper-parameters chose: that rests on the database alone.",
+        )
+    choose(store, frozen, home)
+    if kept.amended_at.timestamp() > min(began):
+        return ("The choice of hyper-parameters was frozen after the first run of the comparison had begun.",)
+    return ()
 
 
 def content_of(found: tuple[Search, ...]) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from equipoise import __version__
 from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of
 from equipoise.suites.judge import Results, base_scores, judge, rate
+from equipoise.suites.tuning_record import tuning_record
+from equipoise.tuning.space import settle
+from equipoise.tuning.tally import searches
 from equipoise_budget import Cost, Dose, PlannedDose
 from equipoise_preregistration import Registration, Suite
 from equipoise_reports import BaseScore, ConditionCard, Design, RunRecord, Slot, Study
@@ -37,11 +40,14 @@ def study_of(
         _record(key, result, suite, results) for key, result in results.items() if result["kind"] == "cell"
     )
     complete = len(runs) == len(cells_of(suite))
+    settled = {
+        s.condition: settle(suite, s.condition, s.chosen.values) for s in searches(suite, results) or ()
+    }
     return Study(
         name=suite.name,
         question=suite.question,
         registration=_frozen(registration, suite, raw),
-        conditions=tuple(_card(suite, condition.id, results) for condition in suite.conditions),
+        conditions=tuple(_card(settled.get(c.id, suite), c.id, results) for c in suite.conditions),
         design=_design(suite),
         runs=runs,
         base=_base(results, suite),
@@ -49,6 +55,7 @@ def study_of(
         deviations=(*_own_deviations(registration), *deviations),
         exploratory=exploratory,
         generated_by=f"equipoise {__version__}",
+        tuning=tuning_record(suite, results),
     )
 
 
@@ -87,7 +94,9 @@ def _active_share(results: Results, condition: str) -> float | None:
     shares = [
         float(result["credit"]["shuffle_active_share"])
         for result in results.values()
-        if result["kind"] == "signals" and result["condition"] == condition
+        if result["kind"] == "signals"
+        and result["condition"] == condition
+        and "shuffle_active_share" in result["credit"]  # runs of an earlier version did not measure it
     ]
     return sum(shares) / len(shares) if shares else None
 

@@ -87,6 +87,8 @@ def _trial(suite: Suite, trial: "Proposed", block: int) -> Iterator[JobSpec]:
         "signals": signals,
         "batch": signals if holds_forks(credited, name) else collect,
     }
+    if settled.budget.under == "refill":
+        inputs["collect"] = collect
     cell = {"condition": name, "rule": condition.rule, "arm": "matched", "twin": 0, "block": block}
     yield _job(
         "trial",

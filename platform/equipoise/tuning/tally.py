@@ -1,7 +1,7 @@
 """What a search came to: the value of each trial, the steps that were granted and counted, and the choice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from equipoise.tuning.curves import best_so_far, expected_best
@@ -28,7 +28,8 @@ class Trial:
         values: what was tried, by dimension.
         value: mean success on the primary split over the tuning blocks.
         steps: optimizer steps in the ledgers of its runs.
-        forgone: steps that its runs did not take because they diverged, which is a result.
+        forgone: steps that its runs did not take because they diverged, which is a result, or because the registered
+            displacement was reached.
         diverged: how many of its runs did.
         breaches: where a run did not receive what was planned.
     """
@@ -70,7 +71,7 @@ class Search:
 
     @property
     def forgone(self) -> int:
-        """Steps that diverged runs did not take."""
+        """Steps that diverged runs, and those at their registered displacement, did not take."""
         return sum(trial.forgone for trial in self.trials)
 
     @property
@@ -79,6 +80,19 @@ class Search:
         values = [trial.value for trial in self.trials]
         return best_so_far(values) if self.adaptive else expected_best(values)
 
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "condition": self.condition,
+            "chosen": self.chosen.number,
+            "values": dict(self.chosen.values),
+            "granted": self.granted,
+            "counted": self.counted,
+            "curve": list(self.curve),
+            "breaches": list(self.breaches),
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+
     @property
     def breaches(self) -> tuple[str, ...]:
         """Where the condition did not get the search that every condition was granted."""
@@ -86,7 +100,7 @@ class Search:
         if self.counted + self.forgone != self.granted:
             found.append(
                 f"{self.granted} optimizer steps were granted, the ledgers count {self.counted}"
-                + (f" and diverged runs left {self.forgone}" if self.forgone else "")
+                + (f" and runs that ended early left {self.forgone}" if self.forgone else "")
             )
         return tuple(found)
 
@@ -125,12 +139,20 @@ def trial_of(suite: Suite, results: Results, condition: str, number: int) -> Tri
         values=dict(runs[0]["values"]),
         value=sum(rates) / len(rates),
         steps=sum(steps),
-        forgone=sum(max(0, due - taken) for taken, over in zip(steps, diverged, strict=True) if over),
+        forgone=sum(
+            max(0, due - taken) for taken, run in zip(steps, runs, strict=True) if _may_end(suite, run)
+        ),
         diverged=sum(diverged),
         breaches=tuple(
             f"block {block}: {sentence}" for block, run in enumerate(runs) for sentence in run["breaches"]
         ),
     )
+
+
+def _may_end(suite: Suite, run: Mapping[str, Any]) -> bool:
+    """Whether a run may have taken fewer steps than it was granted."""
+    stopped = "displacement" in suite.budget.match and not run["breaches"]
+    return run["end"] != "ok" or stopped
 
 
 def _rate(outcomes: Sequence[Mapping[str, Any]], split: str) -> float:
