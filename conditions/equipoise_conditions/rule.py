@@ -158,6 +158,8 @@ class Rule:
         presets: parameters under which it computes what a published code computes, by that code's name;
             a suite writes `preset: NAME`, and parameters written beside it come on top.
         needs_of: what it needs besides `needs` under given parameters; None if they change nothing.
+        supply: what a suite may set besides, for whoever measures what the rule needs: repeats, allowances.
+            The rule itself does not see them.
     """
 
     name: str
@@ -167,6 +169,12 @@ class Rule:
     parameters: tuple[Parameter, ...] = ()
     presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     needs_of: Callable[[Mapping[str, object]], frozenset[Need]] | None = None
+    supply: tuple[Parameter, ...] = ()
+
+    @property
+    def settable(self) -> tuple[Parameter, ...]:
+        """All that a suite may set: the rule's parameters and those of its supply."""
+        return self.parameters + self.supply
 
     def needed(self, params: Mapping[str, object] | None = None) -> frozenset[Need]:
         """Return what the rule reads of the context under these parameters; RuleError when they are wrong."""
@@ -179,7 +187,7 @@ class Rule:
         Raises:
             RuleError: listing every unknown name (with the nearest known one) and every wrong value.
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
+        known = {parameter.name: parameter for parameter in self.settable}
         given = dict(params or {})
         faults = []
         if "preset" in given and self.presets:
@@ -210,7 +218,8 @@ class Rule:
         """
         values = self.validate(params)
         guarded = context.for_rule(replace(self, needs=self.needed(params)))
-        credit = self.assign(trajectories, guarded, **values)
+        told = {parameter.name: values[parameter.name] for parameter in self.parameters}
+        credit = self.assign(trajectories, guarded, **told)
         expected = expected_units(credit, trajectories)
         if credit.granularity != self.card.granularity or credit.value.size != expected:
             message = (

@@ -20,10 +20,10 @@ def trial(rule: Rule) -> None:
     Raises:
         RuleError: when it cannot, or does not. Whatever else the rule raises is passed on.
     """
-    values = rule.validate()
+    rule.validate()
     accepted = inspect.signature(rule.assign).parameters
     loose = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
-    unknown = [name for name in values if name not in accepted and not loose]
+    unknown = [p.name for p in rule.parameters if p.name not in accepted and not loose]
     if unknown:
         message = (
             f"rule '{rule.name}' lists the parameters {', '.join(unknown)}, which its function does not take"

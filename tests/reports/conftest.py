@@ -57,7 +57,7 @@ def card(rule: str) -> Card:
         title=f"the {rule} rule",
         formula="A_i,t = (R_i − mean R) / (std R + ε)",
         source="Shao et al. 2024, arXiv:2402.03300",
-        granularity="trajectory",
+        granularity="episode",
         cost="nothing beyond the rollouts",
         drops="groups whose outcomes all agree",
         zeroes="nothing",

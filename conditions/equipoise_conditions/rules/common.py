@@ -12,9 +12,11 @@ from equipoise_conditions.rule import Parameter
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = [
+    "CONTINUED",
     "EPS",
     "EPS_INSIDE",
     "GAMMA",
+    "JUDGED",
     "OMEGA",
     "SCORE",
     "SINGLETON",
@@ -68,6 +70,19 @@ SCORE = Parameter(
 )
 GAMMA = Parameter("gamma", 0.95, "float", "discount per turn", minimum=0.0, maximum=1.0)
 OMEGA = Parameter("omega", 1.0, "float", "weight of the turn term beside the episode term")
+JUDGED = (
+    Parameter("judge", "scripted", "text", "who is asked: scripted is the environment's own judge"),
+    Parameter("votes", 1, "int", "verdicts on each turn", minimum=1),
+    Parameter(
+        "error", 0.0, "float", "chance that a verdict is another one, at random", minimum=0.0, maximum=1.0
+    ),
+)
+"""How a judge is asked; for whoever asks."""
+CONTINUED = (
+    Parameter("rollouts", 4, "int", "continuations of each state", minimum=1),
+    Parameter("trajectories_per_task", 0, "int", "trajectories valued for each task, 0 for all", minimum=0),
+)
+"""How values are rolled out; for whoever plays."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,9 @@ def relative_scores(
     alone = np.bincount(code, minlength=n_groups)[code] == 1
     difference = centred(score, code, n_groups, vote)
     raw = alone & (singleton == "raw")
-    difference = np.where(raw, score, difference)
+    some_raw = bool(raw.any())
+    if some_raw:
+        difference = np.where(raw, score, difference)
     if vote is not None:
         difference[np.bincount(code, vote, n_groups)[code] == 0] = np.nan
     if scale.std == "none":
@@ -121,8 +138,9 @@ def relative_scores(
         one = np.zeros_like(code)
         variance = variances(centred(score, one, 1, vote), one, 1, std=scale.std, vote=vote)[one]
     else:
-        own = variances(np.where(raw, 0.0, difference), code, n_groups, std=scale.std, vote=vote)
-        variance = np.where(raw, 1.0, own[code])
+        spread = np.where(raw, 0.0, difference) if some_raw else difference
+        variance = variances(spread, code, n_groups, std=scale.std, vote=vote)[code]
+        variance = np.where(raw, 1.0, variance) if some_raw else variance
     value = divided(difference, variance, eps=scale.eps, eps_inside=scale.eps_inside, floor=scale.floor)
     return value, alone
 
@@ -158,9 +176,9 @@ def scores_of(trajectories: Trajectories, score: str) -> FloatArray:
     """
     if score == "outcome":
         return trajectories.outcome
-    return np.bincount(trajectories.trajectory_of_token, trajectories.token_reward, trajectories.n).astype(
-        np.float64
-    )
+    lengths = np.diff(trajectories.token_offsets_of_trajectory)
+    owner = np.repeat(np.arange(trajectories.n, dtype=np.int64), lengths)
+    return np.bincount(owner, trajectories.token_reward, trajectories.n).astype(np.float64)
 
 
 def votes_of(trajectories: Trajectories, vote: str) -> FloatArray | None:
@@ -196,8 +214,10 @@ def episode_advantage(
         vote: see `votes_of`.
         score: see `scores_of`.
     """
-    use = trajectories.collected
-    votes = votes_of(trajectories, vote)
+    use, votes = trajectories.collected, votes_of(trajectories, vote)
+    if bool(use.all()):
+        scores = scores_of(trajectories, score)
+        return relative_scores(scores, trajectories.group, scale, singleton=singleton, vote=votes)
     value, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
     value[use], alone[use] = relative_scores(
         scores_of(trajectories, score)[use],
@@ -290,10 +310,13 @@ def with_reasons(
 
 
 def _reasons(reason: IntArray, value: FloatArray, alone: BoolArray, singleton: str) -> IntArray:
-    defined = reason == Reason.DEFINED
     if singleton == "undefined":
-        reason = np.where(defined & alone, int(Reason.NO_GROUP), reason)
-    return np.where((reason == Reason.DEFINED) & np.isnan(value), int(Reason.MASKED), reason)
+        reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
+    missing = np.isnan(value)
+    if missing.any():
+        reason = np.where((reason == Reason.DEFINED) & missing, int(Reason.MASKED), reason)
+    reason.setflags(write=False)  # nobody else holds it, so Credit need not copy it
+    return reason
 
 
 def check_length(name: str, got: int, trajectories: Trajectories) -> None:

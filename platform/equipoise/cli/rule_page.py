@@ -60,11 +60,11 @@ def _card(rule: Rule) -> str:
         f"- Needs: {', '.join(f'`{need}`' for need in sorted(rule.needed())) or 'nothing but trajectories'}."
     )
     lines += [f"- `preset: {name}` is {_code(written(values))}." for name, values in rule.presets.items()]
-    if rule.parameters:
+    if rule.settable:
         lines += ["", "| parameter | default | expected | what it changes |", "|---|---|---|---|"]
         lines += [
             f"| `{item.name}` | {_code(written({'': item.default})[2:])} | {item.expected} | {_cell(item.doc)} |"
-            for item in rule.parameters
+            for item in rule.settable
         ]
     return "\n".join(lines) + "\n"
 

@@ -68,7 +68,7 @@ def show(
         return
     facts = {**asdict(rule.card), "needs": ", ".join(sorted(rule.needed())) or "nothing but trajectories"}
     show_table(rule.name, ("", ""), ((key.replace("_", " "), value) for key, value in facts.items()))
-    rows = ((item.name, item.default, item.expected, item.doc) for item in rule.parameters)
+    rows = ((item.name, item.default, item.expected, item.doc) for item in rule.settable)
     show_table("Parameters", ("name", "default", "expected", "what it changes"), rows)
     if rule.presets:
         presets = ((name, written(values)) for name, values in rule.presets.items())
@@ -100,7 +100,7 @@ def card(rule: Rule) -> dict[str, Any]:
     """All that is known of a rule, as JSON."""
     parameters = [
         {"name": item.name, "default": item.default, "expected": item.expected, "doc": item.doc}
-        for item in rule.parameters
+        for item in rule.settable
     ]
     return {
         **asdict(rule.card),

@@ -62,6 +62,8 @@ def batch_of(episodes: Sequence[Episode], tasks: Sequence[int], bank: TrieBank) 
         token_offsets=transcripts.token_offsets,
         logprob=np.array([value for e in episodes for value in e.logprobs]),
         entropy=np.array([value for e in episodes for value in e.entropies]),
+        token=_flat([e.tokens[begin:end] for e in episodes for begin, end in e.spans]),
+        sum_pi_squared=np.array([value for e in episodes for value in e.squares]),
     )
     return Batch(trajectories, transcripts)
 

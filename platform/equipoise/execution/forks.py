@@ -16,7 +16,7 @@ from equipoise_budget import Cost
 from equipoise_conditions.forks import Forks, select_forks
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["with_forks"]
+__all__ = ["append", "with_forks"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -53,12 +53,19 @@ def _execute(world: World, sampler: Sampler, batch: Batch, chosen: Forks, wave: 
     ]
     episodes = sampler.play(starts, world.uniforms(len(starts), "forks", wave))
     tasks = trajectories.task[chosen.parent].tolist()
-    grown = _append(batch, batch_of(episodes, tasks, sampler.bank), chosen.parent, chosen.branch)
+    grown = append(batch, batch_of(episodes, tasks, sampler.bank), chosen.parent, chosen.branch)
     return grown, played(sampler.model, starts, episodes, restored=True)
 
 
-def _append(batch: Batch, forks: Batch, parents: IntArray, branches: IntArray) -> Batch:
-    """Add forks, putting copies of their parents' turns before their own."""
+def append(batch: Batch, forks: Batch, parents: IntArray, branches: IntArray) -> Batch:
+    """Add episodes to a batch, putting copies of their parents' turns before their own.
+
+    Args:
+        batch: what there is.
+        forks: what was played.
+        parents: (F,) trajectory that each was forked from; -1 for one collected from its start.
+        branches: (F,) turns of the parent that come before its own; 0 for a collected one.
+    """
     old, new = batch.trajectories, forks.trajectories
     order: list[Sequence[int]] = [range(old.n_turns)]
     for index, (parent, branch) in enumerate(zip(parents.tolist(), branches.tolist(), strict=True)):
@@ -100,6 +107,8 @@ def _trajectories(
         token_offsets=token_offsets,
         logprob=both("logprob")[token],
         entropy=both("entropy")[token],
+        token=both("token")[token],
+        sum_pi_squared=both("sum_pi_squared")[token],
     )
 
 

@@ -34,6 +34,7 @@ class Episode:
         actions: index of the chosen command; `n_actions`: how many were admissible.
         keys: state key before each action.
         logprobs, entropies, nodes: of each action token; node -1 where the token was forced.
+        squares: sum of the squared probabilities of each action token's distribution.
     """
 
     tokens: list[int]
@@ -44,6 +45,7 @@ class Episode:
     keys: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
+    squares: list[float] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     won: bool = False
     final: str = ""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import Qwen3ForCausalLM
 
-__all__ = ["load_weights", "save_weights", "tiny_qwen3", "weights_digest"]
+__all__ = ["load_weights", "save_weights", "stored_digest", "tiny_qwen3", "weights_digest"]
 
 
 def tiny_qwen3(vocabulary: int, *, hidden: int, layers: int, seed: int) -> "Qwen3ForCausalLM":
@@ -65,4 +65,29 @@ def weights_digest(model: "torch.nn.Module") -> str:
     for name, tensor in sorted(model.named_parameters()):
         digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
         digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def stored_digest(path: Path) -> str:
+    """The `weights_digest` of the model that `save_weights` wrote, from the file alone.
+
+    Raises:
+        OSError: if there is no such file.
+        ValueError: if it is not one of safetensors.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    digest = hashlib.sha256()
+    try:
+        with safe_open(str(path), framework="numpy") as stored:
+            # Of tensors that are tied the file has one name; a model lists the other, that of its embedding.
+            tied = {kept: name for name, kept in (stored.metadata() or {}).items() if name != "format"}
+            names = {tied.get(name, name): name for name in stored.keys()}  # noqa: SIM118 - not a mapping
+            for name, kept in sorted(names.items()):
+                tensor = stored.get_tensor(kept)
+                digest.update(f"{name}{tuple(tensor.shape)}torch.{tensor.dtype}".encode())
+                digest.update(tensor.tobytes())
+    except SafetensorError as error:
+        message = f"{path}: expected weights written by save_weights(), got something else ({error})"
+        raise ValueError(message) from error
     return digest.hexdigest()

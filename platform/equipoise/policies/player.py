@@ -64,12 +64,12 @@ class Player:
         """Whether nothing is left to decide."""
         return self.node is None
 
-    def choose(self, which: int, logprob: float, entropy: float) -> None:
-        """Take the `which`-th allowed token of the current node."""
+    def choose(self, which: int, logprob: float, entropy: float, squares: float = 1.0) -> None:
+        """Take the `which`-th allowed token of the current node; `squares` is the sum of squared probabilities."""
         node = self.node
         assert node is not None
         self.draws += 1
-        self._put(node.tokens[which], logprob, entropy, node.index)
+        self._put(node.tokens[which], logprob, entropy, squares, node.index)
         self._follow(node.edges[which])
 
     def _follow(self, edge: Edge) -> None:
@@ -77,7 +77,7 @@ class Player:
         at: Edge | None = edge
         while at is not None:
             for token in at.tokens:
-                self._put(token, 0.0, 0.0, -1)
+                self._put(token, 0.0, 0.0, 1.0, -1)
             self.node = at.node
             at = self._act(at.command) if at.node is None else None
 
@@ -101,12 +101,13 @@ class Player:
         path = self._bank.path(self.state.admissible, command)
         self._follow(Edge(tuple(token for token, _ in path), None, command))
 
-    def _put(self, token: int, logprob: float, entropy: float, node: int) -> None:
+    def _put(self, token: int, logprob: float, entropy: float, squares: float, node: int) -> None:
         episode = self.episode
         self._tokens.append(token)
         self.pending.append(token)
         episode.logprobs.append(logprob)
         episode.entropies.append(entropy)
+        episode.squares.append(squares)
         episode.nodes.append(node)
 
     def _act(self, command: int) -> Edge | None:

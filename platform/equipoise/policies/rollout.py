@@ -132,9 +132,10 @@ class Sampler:
         prob = np.exp(logp)
         which = logp.argmax(axis=1) if self.greedy else self._drawn(players, uniforms, prob, count)
         entropy = -(prob * np.where(prob > 0, logp, 0.0)).sum(axis=1)
+        squares = (prob * prob).sum(axis=1)
         chosen = logp[np.arange(len(players)), which]
-        for player, pick, value, spread in zip(players, which, chosen, entropy, strict=True):
-            player.choose(int(pick), float(value), float(spread))
+        for player, pick, *known in zip(players, which, chosen, entropy, squares, strict=True):
+            player.choose(int(pick), *map(float, known))
 
     @staticmethod
     def _drawn(

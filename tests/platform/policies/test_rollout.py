@@ -25,7 +25,7 @@ Uniforms = npt.NDArray[np.float64]
 
 def _same(one: Episode, other: Episode) -> None:
     """Equal in every choice; log-probabilities up to single precision."""
-    numbers = {"logprobs", "entropies"}
+    numbers = {"logprobs", "entropies", "squares"}
     left, right = asdict(one), asdict(other)
     assert {k: v for k, v in left.items() if k not in numbers} == {
         k: v for k, v in right.items() if k not in numbers
@@ -142,6 +142,20 @@ def _from_turn(episode: Episode, turn: int, home: Environment, start: Start) -> 
     tokens = sum(end - begin for begin, end in episode.spans[:turn])
     used = sum(node >= 0 for node in episode.nodes[:tokens])
     return Start(state, tuple(episode.tokens[: episode.spans[turn][0]]), turn), used
+
+
+def test_squared_probabilities_sum_to_one_where_forced_and_to_no_less_than_the_uniforms(
+    episodes: list[Episode], bank: TrieBank
+) -> None:
+    chosen = 0
+    for episode in episodes:
+        for node, squares, entropy in zip(episode.nodes, episode.squares, episode.entropies, strict=True):
+            allowed = 1 if node < 0 else len(bank.allowed(node))
+            assert 1 / allowed - 1e-12 <= squares <= 1 + 1e-12
+            # Jensen: the sum of p squared is at least exp of the mean log p.
+            assert squares >= np.exp(-entropy) - 1e-12
+            chosen += node >= 0
+    assert chosen
 
 
 def test_playing_on_from_a_prefix_is_playing_on(

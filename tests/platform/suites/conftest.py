@@ -135,7 +135,10 @@ def made_up() -> Callable[..., dict[str, Any]]:
                     "kind": "signals",
                     "block": block,
                     "condition": condition.id,
-                    "credit": {"constant_within_trajectories": condition.rule == "grpo"},
+                    "credit": {
+                        "constant_within_trajectories": condition.rule == "grpo",
+                        "shuffle_active_share": 0.0 if condition.rule == "grpo" else 0.8,
+                    },
                     "cost": Cost(scoring_tokens=10).to_json(),
                 }
         for cell in cells_of(suite):

@@ -6,7 +6,7 @@ from equipoise_conditions.arrays import FloatArray
 from equipoise_conditions.context import Context, Need, Verdicts
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, WHITEN, Scale, check_length, whitened
+from equipoise_conditions.rules.common import EPS, JUDGED, WHITEN, Scale, check_length, whitened
 from equipoise_conditions.trajectories import Trajectories
 
 __all__ = ["LLM_MCA", "MAPPA", "llm_mca", "mappa"]
@@ -94,6 +94,7 @@ MAPPA = Rule(
     name="mappa",
     assign=mappa,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(WHITEN, EPS),
     card=Card(
         name="mappa",
@@ -118,6 +119,7 @@ LLM_MCA = Rule(
     name="llm_mca",
     assign=llm_mca,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(
         Parameter("combine", "mean", ("mean", "sum"), "verdicts of an agent's turns into one number"),
     ),

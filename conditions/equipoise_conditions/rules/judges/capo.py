@@ -7,7 +7,7 @@ from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit, Reason
 from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, STD
+from equipoise_conditions.rules.common import EPS, JUDGED, STD
 from equipoise_conditions.rules.judges.verdicts import FALLBACKS, UNJUDGED, read_verdicts, settled, share_of
 from equipoise_conditions.trajectories import Trajectories
 
@@ -64,6 +64,7 @@ CAPO = Rule(
     name="capo",
     assign=capo,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(
         Parameter(
             "ballot", "majority", ("majority", "intersection"), "wrong for most, or for all, of the critiques"

@@ -6,7 +6,7 @@ from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit, Reason, credit_where
 from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, OMEGA, SINGLETON, STD, turn_advantage
+from equipoise_conditions.rules.common import EPS, JUDGED, OMEGA, SINGLETON, STD, turn_advantage
 from equipoise_conditions.rules.judges.verdicts import (
     UNJUDGED,
     UNPARSABLE,
@@ -66,6 +66,7 @@ CRITIC_SEARCH = Rule(
     name="critic_search",
     assign=critic_search,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(
         Parameter("good_above", 0.0, "float", "a verdict calls a turn good by a score above this"),
         OMEGA,

@@ -5,7 +5,7 @@ import numpy as np
 from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit, Reason, credit_where
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, OMEGA, SINGLETON, STD, turn_advantage
+from equipoise_conditions.rules.common import EPS, JUDGED, OMEGA, SINGLETON, STD, turn_advantage
 from equipoise_conditions.rules.implicit.signals import CENTRE, OUTCOME_WEIGHT, centred_signal
 from equipoise_conditions.rules.judges.verdicts import (
     UNJUDGED,
@@ -72,6 +72,7 @@ TURN_JUDGE = Rule(
     name="turn_judge",
     assign=turn_judge,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(
         Parameter("scale", "ternary", ("ternary", "five-point"), "scores are -1, 0, 1, or 1 to 5"),
         Parameter("ballot", "mean", ("mean", "majority", "median"), "one score from the judge's repeats"),

@@ -38,15 +38,16 @@ def against_baseline(
         singleton: "raw" leaves a score that is alone as it is; any other word makes it 0.
     """
     code, n_groups = codes(group)
-    size = np.bincount(code, minlength=n_groups)[code]
+    size = np.bincount(code, minlength=n_groups)
+    alone = (size == 1)[code]
     if baseline == "none":
-        return score.copy(), size == 1
+        return score.copy(), alone
     value = centred(score, code, n_groups)
     if baseline == "leave-one-out":
-        value = value * (size / np.maximum(size - 1, 1))
+        value *= (size / np.maximum(size - 1, 1))[code]
     if singleton == "raw":
-        value = np.where(size == 1, score, value)
-    return value, size == 1
+        value = np.where(alone, score, value)
+    return value, alone
 
 
 def against_past(score: FloatArray, *, decay: float, singleton: str) -> tuple[FloatArray, BoolArray]:
@@ -108,15 +109,17 @@ def reinforce(  # noqa: PLR0913 - every convention is a parameter
     """
     use = trajectories.collected
     value, alone = np.zeros(trajectories.n), np.zeros(trajectories.n, dtype=np.bool_)
-    scored = scores_of(trajectories, score)[use]
+    chosen = slice(None) if bool(use.all()) else use  # a view is cheaper than a choice of everything
+    scored = scores_of(trajectories, score)[chosen]
     if subtract == "running":
-        value[use], alone[use] = against_past(scored, decay=decay, singleton=singleton)
+        value[chosen], alone[chosen] = against_past(scored, decay=decay, singleton=singleton)
     else:
-        group = trajectories.group[use]
-        value[use], alone[use] = against_baseline(scored, group, baseline=subtract, singleton=singleton)
+        group = trajectories.group[chosen]
+        value[chosen], alone[chosen] = against_baseline(scored, group, baseline=subtract, singleton=singleton)
         alone &= subtract != "none"
-    vote = use if singleton == "raw" else use & ~alone
-    value = whitened(value, vote, trajectories.group, Scale(std, eps, eps_inside), whiten=whiten)
+    if whiten != "none":
+        vote = use if singleton == "raw" else use & ~alone
+        value = whitened(value, vote, trajectories.group, Scale(std, eps, eps_inside), whiten=whiten)
     return episode_credit(trajectories, value, alone, singleton=singleton)
 
 

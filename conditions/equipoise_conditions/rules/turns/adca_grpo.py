@@ -11,7 +11,7 @@ from equipoise_conditions.credit import Credit, Reason, credit_where, on_collect
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.groups import codes
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, SINGLETON, STD, VOTE, check_length, group_advantage
+from equipoise_conditions.rules.common import EPS, JUDGED, SINGLETON, STD, VOTE, check_length, group_advantage
 from equipoise_conditions.rules.turns.scaling import (
     VARIANCE_EPS,
     returns_to_go,
@@ -208,6 +208,7 @@ ADCA_GRPO = Rule(
     name="adca_grpo",
     assign=adca_grpo,
     needs=frozenset({Need.JUDGE}),
+    supply=JUDGED,
     parameters=(
         Parameter(
             "scheme",

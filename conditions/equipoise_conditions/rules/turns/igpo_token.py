@@ -67,7 +67,7 @@ def igpo_token(  # noqa: PLR0913 - one keyword for each convention in which publ
     else:
         value = _from_start(trajectories, returns, votes, std=std, eps=eps)
     reason = on_tokens(trajectories)
-    if missing == "undefined":
+    if missing == "undefined" and not bool(known.all()):
         unknown = ~known[trajectories.trajectory_of_token]
         reason = np.where((reason == Reason.DEFINED) & unknown, int(Reason.NO_GOLD), reason)
     return credit_where(value, reason, "token")
@@ -91,12 +91,18 @@ def reward_to_go(trajectories: Trajectories, reward: FloatArray, *, gamma: float
 
 def _position_mean(trajectories: Trajectories, returns: FloatArray, votes: BoolArray) -> FloatArray:
     group, n_groups = codes(trajectories.group)
-    owner = trajectories.trajectory_of_token
-    position = np.arange(returns.size, dtype=np.int64) - trajectories.token_offsets_of_trajectory[owner]
-    key, n_keys = codes(group[owner] * (int(position.max()) + 1) + position)
-    total = np.bincount(key, returns * votes[owner], n_keys)
-    members = np.bincount(group, votes, n_groups)[group[owner]]
-    return np.divide(total[key], members, out=np.zeros(returns.size), where=members > 0)
+    offsets = trajectories.token_offsets_of_trajectory
+    lengths = np.diff(offsets)
+    longest = np.zeros(n_groups, dtype=np.int64)
+    np.maximum.at(longest, group, lengths)
+    # Each group has as many places in a row as its longest trajectory has tokens.
+    start = (np.cumsum(longest) - longest)[group] - offsets[:-1]
+    place = np.repeat(start, lengths) + np.arange(returns.size)
+    voted = returns if bool(votes.all()) else returns * np.repeat(votes, lengths)
+    total = np.bincount(place, voted, int(longest.sum()))
+    members = np.repeat(np.bincount(group, votes, n_groups), longest)
+    mean: FloatArray = np.divide(total, members, out=np.zeros_like(total), where=members > 0)[place]
+    return mean
 
 
 def _from_start(

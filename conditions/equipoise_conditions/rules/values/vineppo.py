@@ -9,7 +9,7 @@ from equipoise_conditions.credit import Credit, Reason, credit_where, on_collect
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.groups import discounted
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import check_length
+from equipoise_conditions.rules.common import CONTINUED, check_length
 from equipoise_conditions.rules.values.backups import inside
 from equipoise_conditions.trajectories import Trajectories
 
@@ -154,6 +154,7 @@ VINEPPO = Rule(
     name="vineppo",
     assign=vineppo,
     needs=frozenset({Need.CONTINUATIONS}),
+    supply=CONTINUED,
     parameters=(
         Parameter(
             "unmeasured",
@@ -162,7 +163,7 @@ VINEPPO = Rule(
             "a turn whose ends have not both a value gets no credit; or 0 at the tail, and gaps are refused",
         ),
     ),
-    presets={"vineppo": {"unmeasured": "fill"}},
+    presets={"vineppo": {"unmeasured": "fill", "rollouts": 9}},
     card=Card(
         name="vineppo",
         title="Monte-Carlo values at every step (VinePPO)",

@@ -23,15 +23,14 @@ def continuations(case: Case) -> Continuations:
     """Outcomes of playing on from before every turn of the first trajectories of each task.
 
     Parameters of the rule that are read: `rollouts` M (`ROLLOUTS` without) and `trajectories_per_task`, the
-    allowance (without, every trajectory). Continuation m of every state of a task plays under the same random
+    allowance (0, or without: every trajectory). Continuation m of every state of a task plays under the same random
     numbers. Two turns with the same transcript before them would therefore be continued alike: they are
     continued, and paid for, once. The first state of a task is one for all its trajectories.
     """
     trajectories = case.batch.trajectories
     rollouts = case.number("rollouts", ROLLOUTS)
-    chosen = first_of_each_task(
-        trajectories.task, case.number("trajectories_per_task", max(1, trajectories.n))
-    )
+    allowance = case.number("trajectories_per_task", 0) or trajectories.n
+    chosen = first_of_each_task(trajectories.task, allowance)
     reason = np.where(chosen[trajectories.trajectory_of_turn], Reason.DEFINED, Reason.NOT_SELECTED)
     reason = np.where(trajectories.own, reason, Reason.COPY).astype(np.int64)
     starts = _starts(case, reason)
