@@ -54,6 +54,9 @@ class Reason(IntEnum):
     """Not the policy's own token: outside the loss."""
 
 
+_LAST_REASON = int(max(Reason))
+
+
 @dataclass(frozen=True, eq=False)
 class Credit:
     """Credit of the U units of a batch. Undefined is NaN with a reason, never zero.
@@ -99,14 +102,23 @@ class Credit:
             return ["offsets: expected segments of at least one token each, from token 0 on"]
         return []
 
+    def _sound(self) -> bool:
+        """Whether one look at each column shows that all is defined and finite; a sum beyond range does not."""
+        if self.reason.any():
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self.value.sum()))
+
     def _faults(self) -> list[str]:
-        unknown = (self.reason < 0) | (self.reason > max(Reason))
+        if self._sound():
+            return []
+        unknown = (self.reason < 0) | (self.reason > _LAST_REASON)
         unusable = self.defined & ~np.isfinite(self.value)
         filled = ~self.defined & ~np.isnan(self.value)
         return [
             f"{self.granularity} {int(np.argmax(bad))}: {expected}, got {got[bad][0]} ({int(bad.sum())} in all)"
             for bad, got, expected in (
-                (unknown, self.reason, f"expected a reason from 0 to {max(Reason)}"),
+                (unknown, self.reason, f"expected a reason from 0 to {_LAST_REASON}"),
                 (unusable, self.value, "a defined credit must be finite"),
                 (filled, self.value, "an undefined credit must be NaN"),
             )
@@ -191,7 +203,9 @@ def credit_where(
     loss_mask: BoolArray | None = None,
 ) -> Credit:
     """Return `value` where `reason` is DEFINED and NaN elsewhere."""
-    kept = np.where(reason == Reason.DEFINED, value, np.nan)
+    defined = np.equal(reason, int(Reason.DEFINED))
+    whole = bool(defined.all()) and value.shape == defined.shape
+    kept = np.array(value, dtype=np.float64) if whole else np.where(defined, value, np.nan)
     kept.setflags(write=False)  # nobody else holds it, so Credit need not copy it
     return Credit(kept, reason, granularity, offsets, loss_mask)  # type: ignore[arg-type]
 
@@ -215,8 +229,12 @@ def on_episodes(trajectories: Trajectories) -> IntArray:
 
 def on_tokens(trajectories: Trajectories) -> IntArray:
     """Return (K,) reasons for a token-level rule that uses no forks: also MASKED outside the loss."""
+    if bool(trajectories.collected.all()):
+        result: IntArray = np.where(trajectories.mask, int(Reason.DEFINED), int(Reason.MASKED))
+        result.setflags(write=False)
+        return result
     reason = on_collected(trajectories)[trajectories.turn_of_token]
     masked = (reason == Reason.DEFINED) & ~trajectories.mask
-    result: IntArray = np.where(masked, int(Reason.MASKED), reason)
+    result = np.where(masked, int(Reason.MASKED), reason)
     result.setflags(write=False)
     return result

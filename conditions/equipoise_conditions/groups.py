@@ -11,12 +11,19 @@ _MULTIPLIERS = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64
 )
 
+# Relative error of a weighted mean of n equal numbers, divided by n: a bound on products, sums and quotient.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
 
 def codes(key: IntArray) -> tuple[IntArray, int]:
     """Return a code 0..G-1 for each entry, equal where `key` is equal, and the number of groups G.
 
     Which group has which code is unspecified. Work is linear: keys are not sorted.
     """
+    if key.size and bool((key[1:] >= key[:-1]).all()):  # groups mostly stand together
+        code = np.zeros(key.size, dtype=np.int64)
+        np.cumsum(key[1:] != key[:-1], out=code[1:])
+        return code, int(code[-1]) + 1
     if key.size and int(key.min()) >= 0 and int(key.max()) < 4 * key.size:
         return _ranked(key)
     return _ranked(_representative(key))
@@ -26,7 +33,7 @@ def _ranked(key: IntArray) -> tuple[IntArray, int]:
     used = np.zeros(int(key.max(initial=-1)) + 1, dtype=np.bool_)
     used[key] = True
     rank = np.cumsum(used) - 1
-    return rank[key], int(used.sum())
+    return rank[key], int(rank[-1]) + 1 if rank.size else 0
 
 
 def _representative(key: IntArray) -> IntArray:
@@ -84,16 +91,20 @@ def centred(
     count = np.bincount(group, weight, n_groups)
     total = np.bincount(group, value if weight is None else value * weight, n_groups)
     mean = np.divide(total, count, out=np.zeros(n_groups), where=count > 0)
+    difference = value - mean[group]
     # The mean of equal numbers may differ from them by an ulp, which a tiny standard deviation would
-    # blow up into credit. Rounding is not signal.
+    # blow up into credit. Rounding is not signal. Groups are looked at only if a difference is that small.
+    distance = np.abs(difference)
+    if not np.any((distance <= _ROUNDING * value.size * np.abs(value)) & (distance > 0)):
+        return difference
     voters = slice(None) if weight is None else weight > 0
     voted, of = value[voters], group[voters]
     some = np.zeros(n_groups)
     some[of] = voted
     varies = np.zeros(n_groups, dtype=np.bool_)
     varies[of[voted != some[of]]] = True
-    difference: FloatArray = value - np.where(varies, mean, some)[group]
-    return difference
+    exact: FloatArray = value - np.where(varies, mean, some)[group]
+    return exact
 
 
 def variances(
@@ -135,6 +146,8 @@ def divided(
     """
     known = np.maximum(variance, floor) if floor > 0.0 else variance
     scale = np.sqrt(known + eps) if eps_inside else np.sqrt(known) + eps
+    if eps > 0.0:
+        return difference / scale + 0.0  # no negative zeros
     # Without eps, an entry that does not vote may differ from voters that do not: no deviation, no credit.
     return np.divide(difference, scale, out=np.zeros_like(difference), where=(difference != 0) & (scale != 0))
 
