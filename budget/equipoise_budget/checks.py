@@ -6,7 +6,7 @@ from equipoise_budget.budget import Budget
 from equipoise_budget.dose import Dose, PlannedDose
 from equipoise_budget.ledger import Ledger
 
-__all__ = ["breaches"]
+__all__ = ["breaches", "reached"]
 
 _COUNTS = {
     "slots": "slots",
@@ -70,6 +70,20 @@ def breaches(
     if ledger is not None:
         found += _torn(ledger, dose, tolerance)
     return tuple(found)
+
+
+def reached(budget: Budget, dose: Dose) -> dict[str, dict[str, float | bool | None]]:
+    """Return target, tolerance and what was counted for each optional axis that is matched, and whether it held."""
+    found: dict[str, dict[str, float | bool | None]] = {}
+    for axis, target in budget.targets.items():
+        counted = getattr(dose, _REACHED[axis][0])
+        found[axis] = {
+            "target": target,
+            "tolerance": budget.tolerances[axis],
+            "counted": counted,
+            "held": counted is not None and budget.holds(axis, counted),
+        }
+    return found
 
 
 def _over_budget(budget: Budget, dose: Dose) -> list[str]:

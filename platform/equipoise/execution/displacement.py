@@ -12,9 +12,15 @@ from equipoise.policies.transcripts import Transcripts
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
-__all__ = ["kl_from_start", "l2_between"]
+__all__ = ["kl_from_start", "l2_between", "measured_turns"]
 
 _BATCH = 64
+_TURNS = 256
+
+
+def measured_turns(turns: int) -> list[int]:
+    """The turns of a batch of so many at which divergence is measured: evenly spaced, fewer than twice 256 of them."""
+    return list(range(0, turns, max(1, turns // _TURNS)))
 
 
 def l2_between(start: Iterable[torch.Tensor], end: Iterable[torch.Tensor]) -> float:

@@ -1,19 +1,14 @@
 """Credit of one condition in one block: measure what its rule declares to need, then assign."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from equipoise.execution.batches import Batch
 from equipoise.execution.conditions import condition_of
-from equipoise.execution.forks import with_forks
-from equipoise.execution.supplies.case import Case
-from equipoise.execution.supplies.counting import counts_of
-from equipoise.execution.supplies.settings import settings_of
-from equipoise.execution.supplies.table import measure
+from equipoise.execution.crediting import credited
 from equipoise.execution.world import World
-from equipoise_budget import Cost
 from equipoise_conditions import shuffle_active_share, to_turns
-from equipoise_conditions.context import Need
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.trajectories import Trajectories
 
@@ -32,28 +27,23 @@ def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: 
     Raises:
         ExecutionError: if the rule needs what cannot be supplied in the suite's environment.
     """
-    rule, params = condition_of(world.suite, name)
-    needs = rule.needed(params)
-    batch = Batch.load(folders["collect"])
     sampler = world.sampler(
         world.model_from(folders["base"] / "base.safetensors"), world.suite.collection.temperature
     )
-    spent = Cost()
-    if Need.FORKS in needs:
-        batch, spent = with_forks(world, sampler, batch, settings_of(params))
-        batch.save(folder)
-    case = Case(world, sampler, batch, rule, params, [spent])
-    context = measure(case)
-    credit = rule.apply(batch.trajectories, context, params)
-    credit.save(folder / "credit.npz")
+    found = credited(world, sampler, name, Batch.load(folders["collect"]))
+    if found.forked:
+        found.batch.save(folder)
+    found.credit.save(folder / "credit.npz")
+    # Cells that are limited in what their credit may cost share this out over the prompts.
+    (folder / "cost.json").write_text(json.dumps(found.cost.to_json()), encoding="utf-8")
     return {
         "kind": "signals",
         "block": world.block,
         "condition": name,
-        "rule": rule.name,
-        "supplied": {str(need): counts_of(context, need) for need in sorted(needs)},
-        "credit": _told(credit, batch.trajectories),
-        "cost": case.spent.to_json(),
+        "rule": condition_of(world.suite, name)[0].name,
+        "supplied": found.supplied,
+        "credit": _told(found.credit, found.batch.trajectories),
+        "cost": found.cost.to_json(),
     }
 
 

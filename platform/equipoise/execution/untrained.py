@@ -1,15 +1,15 @@
-"""A cell whose rule left no example in its block: nothing is trained, and that is its result."""
+"""A cell whose rule left too little for its budget: nothing is trained, and that is its result."""
 
 from dataclasses import fields
 
 import numpy as np
 
-from equipoise_budget import Budget, Cost, Dose, EmptyBudget, Ledger, PlannedDose, counted_dose
+from equipoise_budget import Budget, BudgetRefused, Cost, Dose, Ledger, PlannedDose, counted_dose
 
 __all__ = ["nothing_received"]
 
 
-def nothing_received(why: EmptyBudget, budget: Budget | None) -> dict[str, object]:
+def nothing_received(why: BudgetRefused, budget: Budget | None) -> dict[str, object]:
     """What a run that could not start has to report.
 
     The native arm of such a rule is the policy it started from, fairly: the rule left nothing. A matched or twin
@@ -29,6 +29,7 @@ def nothing_received(why: EmptyBudget, budget: Budget | None) -> dict[str, objec
         "dose": _no_dose().to_json(),
         "steps": Ledger().steps,
         "breaches": found,
+        "reached": {},
         "cost": Cost().to_json(),
         "end": "ok",
         "message": str(why),

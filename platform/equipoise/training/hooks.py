@@ -77,6 +77,7 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
             lengths=batch["mask"].sum(dim=1).tolist(),
             tokens=tokens,
             loss=float(loss.detach()),
+            token_weights=batch["token_weight"][~torch.isnan(batch["token_weight"])].tolist(),
         )
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:

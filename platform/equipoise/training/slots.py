@@ -43,7 +43,8 @@ class SlotCollator:
         rows = collate_rows(self._transcripts, [[int(turn)] for turn in turns])
         batch = {name: getattr(rows, name) for name in _ROW_FIELDS}
         batch["weight"] = torch.from_numpy(self._plan.weight[slots])
-        batch["example"] = torch.from_numpy(turns)
+        # Padding is a row like any other to the model, and no example to the books.
+        batch["example"] = torch.from_numpy(np.where(self._plan.padding[slots], -1, turns))
         offsets = self._transcripts.token_offsets
         sizes = offsets[turns + 1] - offsets[turns]
         batch["token_weight"] = torch.from_numpy(self._weights(slots, sizes))
