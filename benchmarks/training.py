@@ -93,7 +93,11 @@ def main() -> None:
         plain_loop(model or fresh(), transcripts, plan)
 
     short, long = (plan_of(turns, steps, chosen.batch) for steps in (chosen.steps // 3, chosen.steps))
-    sides = {"sft": partial(ours, None), "on_policy": partial(ours, "dr_grpo"), "plain": plain}
+    sides: dict[str, Callable[..., None]] = {
+        "sft": partial(ours, None),
+        "on_policy": partial(ours, "dr_grpo"),
+        "plain": plain,
+    }
     gaps = weight_gaps(sides, short, fresh)
     gc.freeze()  # as a worker does before it forks
     seconds = alternated(sides, (short, long), chosen.repeats)
