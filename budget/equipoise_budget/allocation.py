@@ -64,7 +64,7 @@ def side_by_side(allocated: Table, realised: Table) -> dict[str, list[float | No
     return table
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: Mapping[str, Sequence[object]]) -> str:
     """Return a table as CSV with a header; what is undefined is an empty field, never 0."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -190,15 +190,29 @@ def _curves(steps: Mapping[str, object]) -> dict[str, Curve]:
 
 def _tables(result: Mapping[str, object]) -> dict[str, Table]:
     tables: dict[str, Table] = {}
-    steps = {k: cast("Sequence[object]", v) for k, v in _section(result, "steps").items() if v}
-    if steps:
-        length = max(len(column) for column in steps.values())
-        tables["tables/steps.json"] = {"step": list(range(1, length + 1)), **steps}
+    allocated, counted = (_columns(_section(result, name)) for name in ("allocated", "steps"))
+    if counted:
+        known = {f"allocated_{name}": column for name, column in allocated.items()}
+        length = max(len(column) for column in (*known.values(), *counted.values()))
+        beside = {
+            name: column
+            for counts in counted
+            for name, column in (
+                (f"allocated_{counts}", known.get(f"allocated_{counts}")),
+                (counts, counted[counts]),
+            )
+            if column is not None
+        }
+        tables["tables/steps.json"] = {"step": list(range(1, length + 1)), **beside}
     for name, section in (("repetition", "dose"), ("reasons", "credit")):
         counts = _section(_section(result, section), name)
         if counts:
             tables[f"tables/{name}.json"] = {name: list(counts), "examples": list(counts.values())}
     return tables
+
+
+def _columns(section: Mapping[str, object]) -> dict[str, Sequence[object]]:
+    return {name: cast("Sequence[object]", column) for name, column in section.items() if column}
 
 
 def _evaluation(result: Mapping[str, object]) -> Evaluation:

@@ -3,12 +3,14 @@
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from equipoise.store import AttemptRecord, JobRecord, Store, SuiteRecord
 from equipoise.tracking.facts import EndedJob, Notice, SuiteFacts
+from equipoise.tracking.ledger import LEDGER_FILE, ledger_csv
 from equipoise.tracking.notes import verdicts_note
 
 __all__ = ["StoreSource", "suite_facts"]
@@ -43,7 +45,11 @@ class StoreSource:
     def facts(self, suite: str) -> SuiteFacts:
         """Return the facts of a suite."""
         record = next(record for record in self._store.suites() if record.hash == suite)
-        return suite_facts(record, self._store.jobs(suite), self._home)
+        jobs, ledgers = self._store.jobs(suite), self._store.ledgers(suite)
+        facts = suite_facts(record, jobs, self._home)
+        if not any(ledger.kind == "cell" for ledger in ledgers):
+            return facts
+        return replace(facts, files={**facts.files, LEDGER_FILE: ledger_csv(ledgers, jobs)})
 
     def records(self, suite: str, keys: Iterable[str] | None = None) -> Mapping[str, EndedJob]:
         """Return the jobs of a suite that have ended, by key: all, or those among `keys`."""

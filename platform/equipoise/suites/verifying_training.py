@@ -1,0 +1,214 @@
+"""Whether trajectories, credit, plans and weights are what the results say, and what they must be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from equipoise.execution.conditions import condition_of
+from equipoise.execution.plans import plan_of, registered_budget
+from equipoise.execution.world import World
+from equipoise.policies.model import stored_digest
+from equipoise.policies.transcripts import Transcripts
+from equipoise.suites.verifying_findings import Findings
+from equipoise.suites.verifying_records import Job
+from equipoise.suites.verifying_scene import BATCH_FILE, CREDIT_FILE, Loaded, Scene
+from equipoise_budget import Affordable, Budget, BudgetRefused, Plan
+from equipoise_conditions.context import Context, Need
+from equipoise_conditions.credit import Credit
+from equipoise_conditions.trajectories import Trajectories
+
+__all__ = ["Trained", "check_base", "check_cell", "check_collection", "check_credit"]
+
+PLAN_FILE = "plan.npz"
+_CHEAP = frozenset({Need.GENERATOR, Need.FORKS})
+"""What a rule may need and still be applied again: its own stream, and forks, which are in the stored batch."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A cell whose plan could be read.
+
+    Attributes:
+        job: the cell.
+        plan: as it is stored.
+        trajectories: that it is of.
+        budget: of a matched or twin cell; None for a native one.
+        sound: whether plan and trajectories hold their sums.
+    """
+
+    job: Job
+    plan: Plan
+    trajectories: Trajectories
+    budget: Budget | None
+    sound: bool
+
+
+def check_base(scene: Scene, job: Job) -> None:
+    """Hold the base policy to its digest."""
+    _check_weights(scene, job, "base.safetensors")
+
+
+def check_collection(scene: Scene, job: Job) -> None:
+    """Hold the block's trajectories and transcripts to their digests."""
+    told = _result(job)["digests"]
+    loaded = scene.trajectories(job)
+    if loaded is not None:
+        scene.findings.hold(
+            "digests", job.key, f"digest of {BATCH_FILE}", (told["trajectories"], loaded.digest)
+        )
+    name = "transcripts.npz"
+    transcripts = scene.findings.read(
+        job.key, job.folder / name, Transcripts.load, told=not scene.holds(job, name)
+    )
+    if transcripts is not None:
+        pair = (told["transcripts"], transcripts.digest())
+        scene.findings.hold("digests", job.key, f"digest of {name}", pair)
+
+
+def check_credit(scene: Scene, job: Job) -> None:
+    """Hold a condition's credit to its digest, and apply its rule again where nothing has to be measured for it."""
+    own = BATCH_FILE in job.stored.artifacts
+    batch = scene.trajectories(job if own else scene.source(job, "collect"))
+    _check_credit(scene, job, str(job.payload["condition"]), batch)
+
+
+def check_cell(scene: Scene, job: Job) -> Trained | None:
+    """Hold a cell to its digests and its plan to the one that is made again; return what its ledger is held to."""
+    findings, result = scene.findings, _result(job)
+    _check_weights(scene, job, "policy.safetensors")
+    own = BATCH_FILE in job.stored.artifacts
+    batch = scene.trajectories(job if own else scene.source(job, "batch"))
+    credited = CREDIT_FILE in job.stored.artifacts
+    signals = scene.source(job, "signals")
+    if credited:
+        _check_credit(scene, job, str(signals.payload["condition"]), batch)
+    credit = scene.credit(job if credited else signals)
+    for what, loaded, told in (
+        ("trajectories", batch, result["digests"]["trajectories"]),
+        ("credit", credit, result["credit"]["digest"]),
+    ):
+        # A file that does not hold its own sum is told where it lies, not again at everything that read it.
+        if loaded is not None and loaded.sound:
+            findings.hold("digests", job.key, f"digest of the {what} it trained on", (told, loaded.digest))
+    return _check_plan(scene, job, batch, credit)
+
+
+def _check_plan(scene: Scene, job: Job, batch: Loaded | None, credit: Loaded | None) -> Trained | None:
+    findings, digest = scene.findings, _result(job)["digests"]["plan"]
+    plan = None
+    if digest != "none":
+        told = not scene.holds(job, PLAN_FILE) and PLAN_FILE in job.stored.artifacts
+        plan = findings.read(job.key, job.folder / PLAN_FILE, Plan.load, told=told)
+        if plan is not None:
+            findings.hold("plans", job.key, f"digest of {PLAN_FILE}", (digest, plan.digest()))
+    if batch is None or credit is None or not (batch.sound and credit.sound):
+        findings.skip("plans are not made again from trajectories or credit that were changed", job.key)
+        return None
+    world, cell = scene.world(job), job.payload["cell"]
+    if plan is not None or digest == "none":
+        _make_again(world, job, (batch.content, credit.content), plan, findings)
+    if plan is None:
+        return None
+    budget = None if cell["arm"] == "native" else registered_budget(world, batch.content)
+    return Trained(job, plan, batch.content, budget, scene.holds(job, PLAN_FILE))
+
+
+def _make_again(
+    world: World, job: Job, read: tuple[Trajectories, Credit], plan: Plan | None, findings: Findings
+) -> None:
+    generation = _affordable(_result(job), job.key, findings)
+    try:
+        again = plan_of(world, job.payload["cell"], *read, generation)
+    except BudgetRefused as error:
+        if plan is not None:
+            found = f"a plan of {plan.slots} slots"
+            findings.hold_again("plans made again", job.key, PLAN_FILE, (f"none: {error}", found))
+        return
+    if plan is None and world.suite.budget.under == "refill":
+        findings.skip("whether refills were enough is not worked out again", job.key)
+        return
+    what, pair = _difference(again, plan)
+    findings.hold_again("plans made again", job.key, what, pair)
+
+
+def _difference(expected: Plan, found: Plan | None) -> tuple[str, tuple[object, object]]:
+    """The first number in which two plans differ; their digests where none does."""
+    if found is None:
+        return PLAN_FILE, (f"a plan of {expected.slots} slots", "none")
+    for field in fields(Plan):
+        pair = getattr(expected, field.name), getattr(found, field.name)
+        if not isinstance(pair[0], np.ndarray):
+            if pair[0] != pair[1]:
+                return f"{PLAN_FILE}, {field.name}", pair
+        elif pair[0].shape != pair[1].shape:
+            return f"{PLAN_FILE}, length of {field.name}", (pair[0].size, pair[1].size)
+        elif not np.array_equal(*pair, equal_nan=pair[0].dtype.kind == "f"):
+            return _place(
+                f"{PLAN_FILE}, {field.name}", "slot" if "token" not in field.name else "token", pair
+            )
+    return PLAN_FILE, (expected.digest(), found.digest())
+
+
+def _place(what: str, unit: str, pair: tuple[Any, Any]) -> tuple[str, tuple[object, object]]:
+    """The first place at which two columns of one length differ, undefined being equal to undefined."""
+    expected, found = (np.asarray(column) for column in pair)
+    same = (expected == found) | ((expected != expected) & (found != found))
+    place = int(np.argmin(same))
+    return f"{what}, {unit} {place}", (expected[place].item(), found[place].item())
+
+
+def _check_credit(scene: Scene, job: Job, condition: str, batch: Loaded | None) -> None:
+    findings, credit = scene.findings, scene.credit(job)
+    if credit is None:
+        return
+    told = _result(job)["credit"]["digest"]
+    findings.hold("digests", job.key, f"digest of {CREDIT_FILE}", (told, credit.digest))
+    world = scene.world(job)
+    rule, parameters = condition_of(world.suite, condition)
+    needs = rule.needed(parameters)
+    if not needs <= _CHEAP:
+        measured = ", ".join(sorted(str(need) for need in needs - _CHEAP))
+        findings.skip(f"credit that rests on measurements ({measured}) is held to its digest only", job.key)
+    elif batch is None or not batch.sound:
+        findings.skip("rules are not applied again to trajectories that were changed", job.key)
+    else:
+        stream = world.rng("rule", rule.name) if Need.GENERATOR in needs else None
+        again = rule.apply(batch.content, Context(generator=stream), parameters)
+        _compare_credit(job, again, credit.content, findings)
+
+
+def _compare_credit(job: Job, expected: Credit, found: Credit, findings: Findings) -> None:
+    what, pair = CREDIT_FILE, (expected.digest(), found.digest())
+    if pair[0] != pair[1] and expected.value.shape == found.value.shape:
+        for column in ("value", "reason"):
+            columns = getattr(expected, column), getattr(found, column)
+            if not np.array_equal(*columns, equal_nan=column == "value"):
+                what, pair = _place(f"{CREDIT_FILE}, {column}", found.granularity, columns)  # type: ignore[assignment]
+                break
+    findings.hold_again("credit assigned again", job.key, what, pair)
+
+
+def _check_weights(scene: Scene, job: Job, name: str) -> None:
+    told = _result(job)["digests"]["weights"]
+    found = scene.findings.read(
+        job.key, job.folder / name, stored_digest, told=name in scene.damaged.get(job.key, ())
+    )
+    if found is not None:
+        scene.findings.hold("weights", job.key, f"digest of the weights in {name}", (told, found))
+
+
+def _affordable(result: Mapping[str, Any], key: str, findings: Findings) -> Affordable | None:
+    """The prompts that the cell could afford, as it says: their costs rest on measurements."""
+    told = (result.get("generation") or {}).get("prompts")
+    if told is None:
+        return None
+    findings.skip("which prompts a cell can afford is not worked out again", key)
+    given = {name: value for name, value in told.items() if name != "says"}
+    return Affordable(**{**given, "prompts": np.array(told["prompts"], dtype=np.int64)})
+
+
+def _result(job: Job) -> Mapping[str, Any]:
+    assert job.result is not None
+    return job.result
