@@ -232,7 +232,9 @@ def test_affordable_prompts_are_the_longest_prefix_that_fits(
 
     def fits(count: int) -> bool:
         chosen = [costs[p] for p in order[:count].tolist()]
-        return sum(c.rollout_tokens for c in chosen) <= tokens and sum(c.judge_calls for c in chosen) <= calls
+        return bool(
+            sum(c.rollout_tokens for c in chosen) <= tokens and sum(c.judge_calls for c in chosen) <= calls
+        )
 
     assert fits(k)
     assert (found.binding is None) == (k == len(costs))

@@ -1,11 +1,14 @@
 """`equipoise plan`: what a suite would run and cost, and the smallest effect it could detect."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from equipoise.cli.options import Json, SuiteFile
+from equipoise.cli.home import DEFAULT_HOME
+from equipoise.cli.options import Home, Json, SuiteFile
 from equipoise.cli.output import say, show_json, show_table
+from equipoise.cli.progress import duration
 from equipoise.cli.suite_file import open_suite
 
 __all__ = ["plan"]
@@ -21,21 +24,89 @@ Spread = Annotated[
 ]
 
 
-def plan(suite: SuiteFile, *, sd: Spread = 0.04, as_json: Json = False) -> None:
-    """Show cells, jobs, episodes and the minimal detectable effect of a suite; nothing is run."""
+PilotHome = Annotated[
+    Path | None,
+    typer.Option(
+        "--pilot",
+        help="Project folder in which the same conditions were run, at least in part: examples, FLOPs and times are "
+        "taken from there.",
+        file_okay=False,
+    ),
+]
+
+
+def plan(
+    suite: SuiteFile,
+    *,
+    sd: Spread = 0.04,
+    pilot: PilotHome = None,
+    home: Home = DEFAULT_HOME,
+    as_json: Json = False,
+) -> None:
+    """Show cells, jobs, doses, costs and the minimal detectable effect of a suite; nothing is run."""
+    from equipoise.suites.piloting import earlier_run, read_pilot
     from equipoise.suites.planning import outline
 
-    outlined = outline(open_suite(suite).suite, sd)
+    checked = open_suite(suite).suite
+    measured = earlier_run(home, checked) if pilot is None else read_pilot(pilot, checked)
+    outlined = outline(checked, sd, measured)
     if as_json:
         show_json(outlined)
         return
+    apart = ("warnings", "cells_by_arm", "pilot")
     rows = [
-        (name.replace("_", " "), _written(value)) for name, value in outlined.items() if name != "warnings"
+        (name.replace("_", " "), _written(value)) for name, value in outlined.items() if name not in apart
     ]
     show_table("", ("", ""), rows)
+    show_table("Each run, by condition and arm", _COLUMNS, [_cell(row) for row in outlined["cells_by_arm"]])
     for warning in outlined["warnings"]:
         say(f"warning: {warning}")
+    say(_source(outlined["pilot"]))
     say("The assumed spread is --sd; take it from a pilot on seeds that the suite does not use.")
+
+
+_COLUMNS = ("condition", "arm", "slots", "steps", "FLOPs", "time", "fill")
+
+
+def _source(pilot: str | None) -> str:
+    if pilot is not None:
+        return f"Examples, fills, FLOPs and times are means of {pilot}, scaled by the rollouts collected in a block."
+    return (
+        "Not known before credit is measured (?): how many examples each rule leaves, hence fills and repetition, "
+        "FLOPs and times. Run a few blocks under another `seed` in a folder of their own, and give it with --pilot."
+    )
+
+
+def _cell(row: dict[str, Any]) -> tuple[str, ...]:
+    def number(name: str, form: str = "g") -> str:
+        return "?" if row[name] is None else format(row[name], form)
+
+    time = "?" if row["seconds"] is None else duration(row["seconds"])
+    return (
+        row["condition"],
+        row["arm"],
+        number("slots"),
+        number("steps"),
+        number("flops", ".2e"),
+        time,
+        _filling(row),
+    )
+
+
+def _filling(row: dict[str, Any]) -> str:
+    """How the slots are filled, in words."""
+    words = [row["fill"] or "?"]
+    if row["share_repeated"]:
+        words.append(
+            f"{row['native_examples']} examples, {row['repetition']:g}x, {row['share_repeated']:.0%} repeated"
+        )
+    if row["share_padding"]:
+        words.append(f"{row['native_examples']} examples, {row['share_padding']:.0%} padding")
+    if row["refills"]:
+        words.append(f"about {row['refills']:g} further rollouts a task")
+    if row["prompts"] is not None and row["prompts"] != row["of_prompts"]:
+        words.append(f"{row['prompts']} of {row['of_prompts']} prompts")
+    return ", ".join(words)
 
 
 def _written(value: object) -> object:

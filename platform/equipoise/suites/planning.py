@@ -5,6 +5,8 @@ from typing import Any
 
 from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of, jobs_of
+from equipoise.suites.outlook import cells_outlook, outlook_warnings
+from equipoise.suites.piloting import Pilot
 from equipoise_conditions.twins import Twin
 from equipoise_preregistration import Suite
 from equipoise_stats import planned_mde
@@ -12,18 +14,19 @@ from equipoise_stats import planned_mde
 __all__ = ["outline"]
 
 
-def outline(suite: Suite, sd: float) -> dict[str, Any]:
+def outline(suite: Suite, sd: float, pilot: Pilot | None = None) -> dict[str, Any]:
     """Numbers of the design.
 
     Args:
         suite: checked.
         sd: assumed standard deviation of a run's success rate within its block.
+        pilot: a run of the same conditions, which says what their rules leave and cost.
 
     Returns:
-        Counts by name, and the minimal detectable CONTENT at the registered level and 80 % power (None if the design
-        cannot estimate it).
+        Counts by name, the minimal detectable CONTENT at the registered level and 80 % power (None if the design
+        cannot estimate it), and a row for each condition and arm (None for what no pilot has measured).
     """
-    cells = cells_of(suite)
+    cells, rows = cells_of(suite), cells_outlook(suite, pilot)
     kinds = Counter(job.kind for job in jobs_of(suite))
     tasks, evaluation = suite.environment.tasks, suite.evaluation
     judged = tasks.pool * evaluation.episodes_per_task + tasks.held_out * evaluation.held_out_episodes
@@ -57,7 +60,9 @@ def outline(suite: Suite, sd: float) -> dict[str, Any]:
             else None
         ),
         "assumed_sd": sd,
-        "warnings": _warnings(suite),
+        "pilot": None if pilot is None else pilot.name,
+        "cells_by_arm": rows,
+        "warnings": [*_warnings(suite), *outlook_warnings(suite, rows)],
     }
 
 

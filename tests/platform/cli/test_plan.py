@@ -36,3 +36,38 @@ def test_a_plan_is_shown_to_people_in_words(command: "Command", small: Path) -> 
     assert "base 2, collect 2, signals 4, cell 12" in said.out
     assert "slots of a matched run" in said.out
     assert "--sd" in said.out
+
+
+def test_without_a_pilot_the_plan_says_what_cannot_be_known(command: "Command", small: Path) -> None:
+    said = command("plan", small)
+    assert "Not known before credit is measured" in said.out
+    assert "--pilot" in said.out
+    planned = json.loads(command("plan", small, "--json").out)
+    assert planned["pilot"] is None
+    assert len(planned["cells_by_arm"]) == 2 * 3
+    assert {row["flops"] for row in planned["cells_by_arm"]} == {None}
+
+
+def test_a_folder_without_the_conditions_is_no_pilot(command: "Command", small: Path, tmp_path: Path) -> None:
+    said = command("plan", small, "--pilot", tmp_path)
+    assert said.code != 0
+    assert "no such database" in said.err
+
+
+def test_a_pilot_tells_examples_costs_and_times(
+    command: "Command", small: Path, finished_pilot: Path
+) -> None:
+    planned = json.loads(command("plan", small, "--json", "--pilot", finished_pilot).out)
+    assert planned["pilot"].startswith("small @ ")
+    for row in planned["cells_by_arm"]:
+        # 8 tasks x 4 rollouts of 4 turns each.
+        assert row["native_examples"] == 128
+        assert row["slots"] == (128 if row["arm"] == "native" else 16)
+        assert row["steps"] == (16 if row["arm"] == "native" else 2)
+        assert row["flops"] > 0
+        assert row["seconds"] > 0
+    said = command("plan", small, "--home", finished_pilot)
+    # The suite itself has run there.
+    assert "means of small @ " in said.out
+    other = command("plan", "demo", "--pilot", finished_pilot)
+    assert "measured the conditions outcome, rloo" in other.err
