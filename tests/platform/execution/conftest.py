@@ -14,6 +14,7 @@ from equipoise.execution.world import World
 from equipoise.suites.jobs import jobs_of
 from equipoise_budget import Plan
 from equipoise_conditions.credit import Credit
+from equipoise_conditions.projection import to_turns
 from equipoise_preregistration import Suite
 
 
@@ -34,6 +35,10 @@ class Ran:
 
     def credit(self, block: int, condition: str) -> Credit:
         return Credit.load(self.folders[f"b{block}/signals/{condition}"] / "credit.npz")
+
+    def turns(self, block: int, condition: str) -> Credit:
+        """The same as credit of turns, whatever its granularity."""
+        return to_turns(self.credit(block, condition), self.batch_of(block, condition).trajectories)
 
     def plan(self, key: str) -> Plan:
         return Plan.load(self.folders[key] / "plan.npz")
