@@ -92,6 +92,8 @@ def _block(suite: Suite, suites: Mapping[str, Suite], block: int, order: int) ->
             "signals": signals,
             "batch": signals if holds_forks(suites[cell.condition], cell.condition) else collect,
         }
+        if suites[cell.condition].budget.under == "refill":
+            inputs["collect"] = collect
         yield job("cell", cell.key, inputs, order + 3 * _STAGE + place, cell=vars_of(cell))
 
 

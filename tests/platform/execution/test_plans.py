@@ -14,6 +14,7 @@ from equipoise.execution.costs import decoder_of
 from equipoise.execution.material import prompt_costs
 from equipoise.execution.plans import plan_of, registered_budget
 from equipoise.execution.world import World
+from equipoise.suites.jobs import jobs_of
 from equipoise_budget import BudgetRefused, Cost, EmptyBudget, Plan, affordable
 from equipoise_conditions.credit import Credit
 from equipoise_preregistration import Suite
@@ -289,3 +290,30 @@ def test_a_mass_cannot_be_made_of_nothing(ran: Any, make_suite: Make) -> None:
     zero = Credit(np.zeros(trajectories.n_turns), np.zeros(trajectories.n_turns, dtype=int))
     with pytest.raises(BudgetRefused, match="expected weights that can be rescaled to 16, got a mass of 0"):
         plan_of(world, {"condition": "outcome", "arm": "matched", "twin": 0}, trajectories, zero)
+
+
+def test_cells_that_refill_are_given_the_blocks_own_batch(make_suite: Make) -> None:
+    for under, given in (("refill", True), ("cycle", False)):
+        suite = make_suite(budget={"examples": 16, "optimizer_steps": 4, "under": under})
+        cells = [job for job in jobs_of(suite) if job.kind == "cell"]
+        assert cells
+        assert {"collect" in job.payload["inputs"] for job in cells} == {given}
+
+
+def test_names_of_conditions_do_not_decide_any_order(ran: Any, make_suite: Make) -> None:
+    trajectories, credit = ran.batch("b0/collect").trajectories, ran.credit(0, "hindsight")
+    budget = {"examples": 12, "optimizer_steps": 4, "match": [*AXES, "tokens"]}
+    conditions = [
+        {"id": "zebra", "rule": "hcapo"},
+        {"id": "aardvark", "rule": "grpo", "baseline": True},
+    ]
+    digests = {
+        plan_of(
+            World(make_suite(budget=budget, conditions=listed), 0),
+            {"condition": "zebra", "arm": "matched", "twin": 0},
+            trajectories,
+            credit,
+        ).digest()
+        for listed in (conditions, conditions[::-1], [{**conditions[0]}, {**conditions[1], "id": "yak"}])
+    }
+    assert len(digests) == 1
