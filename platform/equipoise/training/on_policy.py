@@ -19,9 +19,8 @@ leaves in the loss: a rule that leaves fewer gives each of them more weight.
 Source: huggingface/trl 1.16.0 (PyPI), trl/trainer/grpo_trainer.py:3020-3292.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from datasets import Dataset
@@ -81,11 +80,11 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
             processing_class=words.to_transformers(),
         )
 
-    def _prepare_inputs(self, generation_batch: Sequence[dict[str, int]]) -> Tensors:
+    def _prepare_inputs(self, inputs: Any) -> Tensors:
         """TRL shuffles here, by the global generator: the order of the plan would be that of who drew before."""
-        return self._generate_and_score_completions(generation_batch)
+        return self._generate_and_score_completions(inputs)
 
-    def _generate_and_score_completions(self, inputs: Sequence[dict[str, int]]) -> Tensors:
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Tensors:
         """The recorded rows of the slots, as TRL wants generations: (B, 1) prompts and (B, T) completions."""
         batch = self._batch = self._collate(inputs)
         known = ~torch.isnan(batch["token_weight"])
@@ -143,6 +142,7 @@ def _spread(values: torch.Tensor, batch: Tensors) -> torch.Tensor:
 
 def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> GRPOConfig:
     """Every default of TRL that would change a comparison silently is set here."""
+    assert settings.loss is not None, "the weighted likelihood has a trainer of its own"
     low, high = settings.clip or (0.2, 0.2)  # no ratio leaves 1 where there is no clip
     arguments = GRPOConfig(
         output_dir=str(folder),

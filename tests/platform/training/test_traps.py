@@ -144,7 +144,7 @@ def test_trl_turns_a_missing_reward_into_an_advantage_of_zero_whose_tokens_still
     def reward(completions: list[str], **_: Any) -> list[float | None]:
         return [None, None, 1.0, 0.0]
 
-    options = {"max_steps": 1, "shuffle_dataset": False, "reward": reward}
+    options: dict[str, Any] = {"max_steps": 1, "shuffle_dataset": False, "reward": reward}
     Looking(make_model(), words.to_transformers(), tmp_path, **options).train()
     ((advantages, items),) = seen
     assert sorted(advantages.tolist()) == pytest.approx([-0.7070, 0.0, 0.0, 0.7070], abs=1e-3)

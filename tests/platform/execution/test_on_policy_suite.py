@@ -1,0 +1,76 @@
+"""A suite on TRL's on-policy path: the same plans, counts and twins as on the other, and weights of its own."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.platform.execution.conftest import run_job
+
+from equipoise.suites.jobs import jobs_of
+from equipoise_budget import Plan
+from equipoise_preregistration import Suite
+
+ARMS = ("native", "matched", "twin")
+CONDITIONS: list[dict[str, Any]] = [
+    {"id": "outcome", "rule": "grpo", "baseline": True},
+    {"id": "tokens", "rule": "reinforce_pp"},
+    {"id": "oracle", "rule": "exact", "control": "positive"},
+]
+EQUAL = ("slots", "tokens", "weight_abs", "weight_sq", "ess", "learning_rate")
+
+
+@pytest.fixture(scope="module")
+def on_paths(
+    make_suite: Callable[..., Suite], tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Mapping[str, Any]]:
+    """Results of one block by path, and the digest of each plan beside them."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, training in {"sft": {}, "dapo": {"path": "grpo", "loss": "dapo", "clip": [0.2, 0.28]}}.items():
+        suite = make_suite(conditions=CONDITIONS, blocks=1, training=training)
+        results: dict[str, Any] = {}
+        folders: dict[str, Path] = {}
+        for job in sorted(jobs_of(suite), key=lambda job: job.order):
+            folders[job.key] = tmp_path_factory.mktemp("job")
+            results[job.key] = run_job(job.payload, folders[job.key], folders)
+        found[name] = {
+            f"{condition['id']}/{arm}": results[f"b0/cell/{condition['id']}/{arm}/0"]
+            | {"plan": Plan.load(folders[f"b0/cell/{condition['id']}/{arm}/0"] / "plan.npz")}
+            for condition in CONDITIONS
+            for arm in ARMS
+        }
+    return found
+
+
+def test_every_cell_ends_well_and_within_its_budget(on_paths: Any) -> None:
+    for cell in on_paths["dapo"].values():
+        assert (cell["end"], cell["breaches"]) == ("ok", [])
+        assert (
+            cell["dose"]["micro_batches"]
+            == cell["dose"]["optimizer_steps"]
+            == cell["planned"]["optimizer_steps"]
+        )
+
+
+def test_both_paths_receive_the_same_plans_and_count_the_same(on_paths: Any) -> None:
+    for name, cell in on_paths["dapo"].items():
+        other = on_paths["sft"][name]
+        assert cell["digests"]["plan"] == other["digests"]["plan"] == cell["plan"].digest()
+        assert {key: cell["steps"][key] for key in EQUAL} == {key: other["steps"][key] for key in EQUAL}
+        assert cell["cost"] == other["cost"]
+        assert cell["digests"]["weights"] != other["digests"]["weights"]
+
+
+def test_credit_of_tokens_reaches_the_trainer(on_paths: Any) -> None:
+    plan = on_paths["dapo"]["tokens/matched"]["plan"]
+    assert plan.token_offsets.size
+    assert on_paths["dapo"]["tokens/matched"]["dose"]["tokens_in_loss"] == plan.token_offsets[-1]
+
+
+def test_twins_and_matched_cells_receive_the_same_dose_step_by_step(on_paths: Any) -> None:
+    for condition in CONDITIONS:
+        matched, twin = (on_paths["dapo"][f"{condition['id']}/{arm}"] for arm in ("matched", "twin"))
+        assert matched["steps"]["slots"] == twin["steps"]["slots"] == [4, 4, 4, 4]
+        if condition["id"] != "tokens":
+            for name in ("weight_abs", "weight_sq", "ess"):
+                assert matched["steps"][name] == twin["steps"][name]
