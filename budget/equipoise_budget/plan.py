@@ -276,7 +276,8 @@ class Plan:
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a plan written by `save`; BudgetError when it is not one."""
         try:
-            with np.load(Path(path), allow_pickle=False) as stored:
+            # A handle of our own: numpy leaves its own open where the file is no archive.
+            with Path(path).open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
                 columns = {name: stored[name] for name in (field.name for field in fields(cls))}
         except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
             message = f"{path}: expected a plan written by save(), got something else ({error})"

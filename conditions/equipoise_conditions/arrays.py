@@ -111,7 +111,8 @@ def write_columns(path: str | PathLike[str], columns: Mapping[str, NDArray[np.ge
 def read_columns(path: str | PathLike[str], names: tuple[str, ...]) -> dict[str, NDArray[np.generic]]:
     """Read the columns `names` from a .npz; RuleError when the file is not one or lacks a column."""
     try:
-        with np.load(Path(path), allow_pickle=False) as stored:
+        # A handle of our own: numpy leaves its own open where the file is no archive.
+        with Path(path).open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
             columns = {name: stored[name] for name in names if name in stored.files}
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
         message = f"{path}: expected a .npz file written by save(), got something else ({error})"

@@ -31,16 +31,16 @@ Wanted = Annotated[
 _PATIENCE = 2.0
 """Seconds after which progress is shown."""
 
-_COLUMNS = {
+_COMPARED = {
     "files": ("files",),
     "digests": ("digests", "plans", "weights"),
-    "replanned": ("plans made again",),
-    "credited": ("credit assigned again",),
+    "plans made again": ("plans made again",),
+    "credit assigned again": ("credit assigned again",),
     "outcomes": ("outcomes",),
-    "ledger": ("ledger numbers", "allocated", "counted"),
+    "ledger numbers": ("ledger numbers", "allocated", "counted"),
     "matches": ("matches",),
 }
-"""Columns of the table, and the kinds of comparison that each adds up."""
+"""What the table tells, and the kinds of comparison that each adds up."""
 
 
 def verify(suite: Wanted = None, *, home: Home = DEFAULT_HOME, as_json: Json = False) -> None:
@@ -70,7 +70,7 @@ def _show(verdict: "Verdict", folder: Path) -> None:
         digits = item.registration.rpartition(":")[2][:8]
         say(f"{digits} amended at {item.as_json()['amended_at']}: {item.reason}")
     if verdict.suites:
-        show_table("compared", ("suite", "ended", *_COLUMNS, "faults"), map(_row, verdict.suites))
+        show_table("", ("suite", "ended", "faults", "compared"), map(_row, verdict.suites))
     for suite in verdict.suites:
         for note in suite.findings.notes:
             say(f"{_name(suite)}: {note}")
@@ -81,8 +81,9 @@ def _show(verdict: "Verdict", folder: Path) -> None:
 
 
 def _row(suite: "SuiteVerdict") -> tuple[object, ...]:
-    counts = (sum(suite.findings.compared[kind] for kind in kinds) for kinds in _COLUMNS.values())
-    return _name(suite), f"{suite.done} of {suite.jobs}", *counts, len(suite.findings.faults)
+    counts = {name: sum(suite.findings.compared[kind] for kind in kinds) for name, kinds in _COMPARED.items()}
+    compared = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return _name(suite), f"{suite.done} of {suite.jobs}", len(suite.findings.faults), compared
 
 
 def _name(suite: "SuiteVerdict") -> str:

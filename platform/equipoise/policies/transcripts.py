@@ -90,7 +90,8 @@ class Transcripts:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote."""
-        with np.load(path) as data:
+        # A handle of our own: numpy leaves its own open where the file is no archive.
+        with path.open("rb") as handle, np.load(handle) as data:
             return cls(**{field.name: data[field.name] for field in fields(cls)})
 
 
