@@ -10,7 +10,7 @@ from equipoise.scheduler import Isolation, OnProgress, Summary, limit_threads, r
 from equipoise.store import Store, open_store
 from equipoise.suites.freezing import Frozen
 from equipoise.suites.jobs import Chosen, jobs_of
-from equipoise.suites.search import advance, choose
+from equipoise.suites.search import advance, choose, studies_of
 
 __all__ = ["enqueue", "run_suite", "tune_suite"]
 
@@ -117,7 +117,8 @@ def _prepared(
 def _searched(store: Store, frozen: Frozen, home: Path, run: Callable[[], Summary]) -> list[Summary]:
     """Run trials until every condition has had its own; ends early if some cannot be run."""
     ran: list[Summary] = []
-    while advance(store, frozen, home):
+    studies = studies_of(frozen, home)
+    while studies is not None and advance(store, frozen, studies):
         ran.append(run())
         if not ran[-1].complete:
             break

@@ -1,7 +1,7 @@
 """The stage before the comparison: trials are proposed, run and told until every condition has had its own."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.store import Store
 from equipoise.suites.freezing import Frozen
@@ -12,7 +12,10 @@ from equipoise_preregistration import ChainError
 from equipoise_preregistration.amendment import Amendment
 from equipoise_preregistration.registry import amend, amendments
 
-__all__ = ["advance", "choose", "content_of", "found_in", "frozen_choice", "unfrozen"]
+if TYPE_CHECKING:
+    from equipoise.tuning.studies import Studies
+
+__all__ = ["advance", "choose", "content_of", "found_in", "frozen_choice", "studies_of", "unfrozen"]
 
 TOPIC = "tuning"
 """Under which an amendment holds the choice."""
@@ -22,7 +25,18 @@ REASON = (
 )
 
 
-def advance(store: Store, frozen: Frozen, home: Path) -> bool:
+def studies_of(frozen: Frozen, home: Path) -> "Studies | None":
+    """Optuna's studies of a suite; None where nothing is searched, or the search has ended and its choice is frozen."""
+    registration = frozen.registration
+    suite = registration.model
+    if not suite.tuning.trials or frozen_choice(frozen, home) is not None:
+        return None
+    from equipoise.tuning.studies import Studies
+
+    return Studies(home, registration.hash, suite, registration.points)
+
+
+def advance(store: Store, frozen: Frozen, studies: "Studies") -> bool:
     """Tell Optuna what trials came to, ask it for those that can be proposed now, and queue their runs.
 
     It may be called at any time and by several processes: what was done before is found, not done again.
@@ -35,13 +49,9 @@ def advance(store: Store, frozen: Frozen, home: Path) -> bool:
     """
     registration = frozen.registration
     suite = registration.model
-    if not suite.tuning.trials or frozen_choice(frozen, home) is not None:
-        return False
-    from equipoise.tuning.studies import opened
-
     results = store.results_by_key(registration.hash, "trial")
     proposed = []
-    with opened(home, registration.hash, suite, registration.points) as studies:
+    with studies.held():
         for condition in suite.conditions:
             for trial in studies.propose(condition.id):
                 done = trial_of(suite, results, condition.id, trial.number)

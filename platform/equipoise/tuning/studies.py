@@ -1,6 +1,7 @@
 """One Optuna study a condition, in a database beside the store: asked for trials, told their values, never a queue."""
 
 import fcntl
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from equipoise.tuning.space import concerned
 from equipoise_preregistration import Suite
 from equipoise_preregistration.points import Point
 
-__all__ = ["DATABASE_FILE", "Proposed", "Studies", "opened"]
+__all__ = ["DATABASE_FILE", "Proposed", "Studies"]
 
 DATABASE_FILE = "tuning.db"
 """Optuna's database in the project folder."""
@@ -40,28 +41,51 @@ class Proposed:
 
 
 class Studies:
-    """The studies of a suite's conditions.
+    """The studies of a suite's conditions; to be used while they are held.
 
     Args:
-        storage: Optuna's.
+        home: the project folder.
         identity: hash of the registration; studies of others lie in the same database.
         suite: as registered.
         points: drawn at registration.
     """
 
-    def __init__(self, storage: RDBStorage, identity: str, suite: Suite, points: Sequence[Point]) -> None:
+    def __init__(self, home: Path, identity: str, suite: Suite, points: Sequence[Point]) -> None:
+        self._home, self._identity = home, identity
         self._suite, self._points = suite, points
-        sampler = Proposals(points, suite.seed)
+        self._storage: RDBStorage | None = None
+        self._studies: dict[str, optuna.Study] = {}
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the database, one process at a time; its connections are closed again, so that one can fork."""
+        with (self._home / "tuning.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                self._open()
+                yield
+            finally:
+                if self._storage is not None:
+                    self._storage.remove_session()
+                    self._storage.engine.dispose()
+
+    def _open(self) -> None:
+        if self._storage is not None:
+            return
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        path = self._home / DATABASE_FILE
+        self._storage = RDBStorage(f"sqlite:///{path}", engine_kwargs={"creator": lambda: _connected(path)})
+        sampler = Proposals(self._points, self._suite.seed)
         self._studies = {
             condition.id: optuna.create_study(
-                storage=storage,
+                storage=self._storage,
                 sampler=sampler,
                 pruner=optuna.pruners.NopPruner(),
-                study_name=f"{identity}/{condition.id}",
+                study_name=f"{self._identity}/{condition.id}",
                 direction="maximize",
                 load_if_exists=True,
             )
-            for condition in suite.conditions
+            for condition in self._suite.conditions
         }
 
     def propose(self, condition: str) -> list[Proposed]:
@@ -114,22 +138,9 @@ def _proposed(condition: str, trial: FrozenTrial) -> Proposed:
     return Proposed(condition, trial.number, values, trial.value)
 
 
-@contextmanager
-def opened(home: Path, identity: str, suite: Suite, points: Sequence[Point]) -> Iterator[Studies]:
-    """The studies of a suite, for one process at a time; closed again, so that the process can fork.
-
-    Args:
-        home: the project folder.
-        identity: hash of the registration.
-        suite: as registered.
-        points: drawn at registration.
-    """
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with (home / "tuning.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        storage = RDBStorage(f"sqlite:///{home / DATABASE_FILE}")
-        try:
-            yield Studies(storage, identity, suite, points)
-        finally:
-            storage.remove_session()
-            storage.engine.dispose()
+def _connected(path: Path) -> sqlite3.Connection:
+    """Spare a flush of every step of Optuna's: what a power cut takes is proposed and told again, and is the same."""
+    connection = sqlite3.connect(path, timeout=30.0)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    return connection

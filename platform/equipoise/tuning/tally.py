@@ -106,13 +106,15 @@ class Search:
 
 
 def searches(suite: Suite, results: Results) -> tuple[Search, ...] | None:
-    """The searches of all conditions in the suite's order; None before all trials are done.
+    """The searches of all conditions in the suite's order; None without a search, and before all trials are done.
 
     Args:
         suite: as registered.
         results: of its jobs, by key.
     """
     tuning = suite.tuning
+    if not tuning.trials:
+        return None
     found = []
     for condition in suite.conditions:
         trials = [trial_of(suite, results, condition.id, number) for number in range(tuning.trials)]
@@ -121,7 +123,7 @@ def searches(suite: Suite, results: Results) -> tuple[Search, ...] | None:
             return None
         granted = tuning.trials * tuning.blocks * suite.budget.optimizer_steps
         found.append(Search(condition.id, done, granted, tuning.sampler == "tpe"))
-    return tuple(found) or None
+    return tuple(found)
 
 
 def trial_of(suite: Suite, results: Results, condition: str, number: int) -> Trial | None:
