@@ -23,7 +23,16 @@ from equipoise_conditions.arrays import (
 )
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["GRANULARITIES", "Credit", "Reason", "credit_where", "on_collected", "on_episodes", "on_tokens"]
+__all__ = [
+    "GRANULARITIES",
+    "Credit",
+    "Reason",
+    "credit_of_all",
+    "credit_where",
+    "on_collected",
+    "on_episodes",
+    "on_tokens",
+]
 
 GRANULARITIES = ("token", "segment", "turn", "agent", "episode")
 
@@ -192,6 +201,14 @@ class Credit:
         columns = read_columns(path, names)
         kind = GRANULARITIES[int(columns.pop("granularity")[0])]
         return cls(**columns, granularity=kind)  # type: ignore[arg-type]
+
+
+def credit_of_all(value: FloatArray, granularity: str = "token") -> Credit:
+    """Return credit that is defined everywhere; `value` is handed over and becomes read-only."""
+    value.setflags(write=False)
+    reason = np.zeros(value.size, dtype=np.int64)
+    reason.setflags(write=False)
+    return Credit(value, reason, granularity)
 
 
 def credit_where(

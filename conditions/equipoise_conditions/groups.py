@@ -15,6 +15,10 @@ _MULTIPLIERS = np.array(
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
+_TOGETHER = 1024
+"""From so many trajectories on, a step over all of them costs less than its overhead."""
+
+
 def codes(key: IntArray) -> tuple[IntArray, int]:
     """Return a code 0..G-1 for each entry, equal where `key` is equal, and the number of groups G.
 
@@ -184,7 +188,8 @@ def standardised(
 def discounted(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArray:
     """Return (T,) G_t = r_t + gamma G_{t+1} inside each trajectory.
 
-    Partial sums over 1, 2, 4, ... turns are joined, so that the work is T log(longest) on whole columns.
+    Many trajectories of similar lengths are walked together, one column for each depth. Otherwise partial
+    sums over 1, 2, 4, ... turns are joined, so that the work is T log(longest) on whole columns.
 
     Args:
         reward: (T,) step rewards.
@@ -192,9 +197,42 @@ def discounted(reward: FloatArray, offsets: IntArray, gamma: float) -> FloatArra
         gamma: discount in [0, 1].
     """
     lengths = np.diff(offsets)
+    longest = int(lengths.max())
+    if longest == 1:
+        return reward.copy()
+    if lengths.size >= _TOGETHER and lengths.size * longest <= 2 * reward.size:
+        return _by_depth(reward, offsets, lengths, longest, gamma)
+    return _by_doubling(reward, offsets, lengths, longest, gamma)
+
+
+def _by_depth(
+    reward: FloatArray, offsets: IntArray, lengths: IntArray, longest: int, gamma: float
+) -> FloatArray:
+    """One row for each distance from the end, one column a trajectory; rows above a shorter one are not read."""
+    if reward.size == lengths.size * longest:
+        table = np.ascontiguousarray(reward.reshape(lengths.size, longest).T[::-1])
+        place = None
+    else:
+        table = np.zeros((longest, lengths.size))
+        left = np.repeat(offsets[1:] - 1, lengths) - np.arange(reward.size)
+        place = left * lengths.size + np.repeat(np.arange(lengths.size), lengths)
+        table.reshape(-1)[place] = reward
+    carried = np.empty(lengths.size)
+    for depth in range(1, longest):
+        np.multiply(table[depth - 1], gamma, out=carried)
+        table[depth] += carried
+    if place is None:
+        return np.ascontiguousarray(table[::-1].T).reshape(-1)
+    total: FloatArray = table.reshape(-1)[place]
+    return total
+
+
+def _by_doubling(
+    reward: FloatArray, offsets: IntArray, lengths: IntArray, longest: int, gamma: float
+) -> FloatArray:
     left = np.repeat(offsets[1:], lengths) - np.arange(reward.size)
     total, later = reward.copy(), np.empty_like(reward)
-    reach, longest = 1, int(lengths.max())
+    reach = 1
     while reach < longest:
         joined = later[:-reach]
         np.multiply(total[reach:], gamma**reach, out=joined)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, IntArray
-from equipoise_conditions.credit import Credit, Reason, credit_where
+from equipoise_conditions.credit import Credit, Reason, credit_of_all, credit_where
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.trajectories import Trajectories
 
@@ -34,13 +34,21 @@ def to_tokens(credit: Credit, trajectories: Trajectories) -> Credit:
     Raises:
         RuleError: when the credit is not of this batch.
     """
-    unit = _unit_of_token(credit, trajectories)
-    reason = credit.reason[unit]
-    if credit.granularity in ("agent", "episode"):
+    _check(credit, trajectories)
+    tokens = _tokens_of_unit(credit, trajectories)
+    if tokens is None:
+        unit = trajectories.agent_units[2][trajectories.turn_of_token]
+        value, reason = credit.value[unit], credit.reason[unit]
+    else:
+        value = np.repeat(credit.value, tokens)
+        if trajectories.whole and not credit.loss_mask.size and bool(credit.defined.all()):
+            return credit_of_all(value)
+        reason = np.repeat(credit.reason, tokens)
+    if credit.granularity in ("agent", "episode") and not bool(trajectories.collected.all()):
         reason = np.where(trajectories.own[trajectories.turn_of_token], reason, int(Reason.COPY))
     kept = loss_tokens(credit, trajectories)
     reason = np.where((reason == Reason.DEFINED) & ~kept, int(Reason.MASKED), reason)
-    return credit_where(credit.value[unit], reason, "token")
+    return credit_where(value, reason, "token")
 
 
 def to_turns(credit: Credit, trajectories: Trajectories) -> Credit:
@@ -86,19 +94,19 @@ def loss_tokens(credit: Credit, trajectories: Trajectories) -> BoolArray:
     return trajectories.mask & credit.loss_mask
 
 
-def _unit_of_token(credit: Credit, trajectories: Trajectories) -> IntArray:
-    _check(credit, trajectories)
+def _tokens_of_unit(credit: Credit, trajectories: Trajectories) -> IntArray | None:
+    """(U,) tokens of each unit, where units follow one another as their tokens do; None for agents' units."""
     match credit.granularity:
         case "token":
-            return np.arange(trajectories.n_tokens, dtype=np.int64)
+            return np.ones(trajectories.n_tokens, dtype=np.int64)
         case "turn":
-            return trajectories.turn_of_token
-        case "agent":
-            return trajectories.agent_units[2][trajectories.turn_of_token]
+            return trajectories.tokens_of_turn
         case "episode":
-            return trajectories.trajectory_of_token
+            return np.diff(trajectories.token_offsets_of_trajectory)
+        case "segment":
+            return np.diff(credit.offsets)
         case _:
-            return np.repeat(np.arange(credit.value.size, dtype=np.int64), np.diff(credit.offsets))
+            return None
 
 
 def _check(credit: Credit, trajectories: Trajectories) -> None:

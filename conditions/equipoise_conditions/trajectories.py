@@ -142,7 +142,13 @@ class Trajectories:
     @cached_property
     def trajectory_of_token(self) -> IntArray:
         """(K,) the trajectory that each token stands in."""
-        return self.trajectory_of_turn[self.turn_of_token]
+        lengths = np.diff(self.token_offsets_of_trajectory)
+        return np.repeat(np.arange(self.n, dtype=np.int64), lengths)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the batch holds no fork and no token outside the loss: most rules then have less to do."""
+        return bool(self.collected.all()) and bool(self.mask.all())
 
     @cached_property
     def token_offsets_of_trajectory(self) -> IntArray:

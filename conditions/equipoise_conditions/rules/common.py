@@ -176,9 +176,10 @@ def scores_of(trajectories: Trajectories, score: str) -> FloatArray:
     """
     if score == "outcome":
         return trajectories.outcome
-    lengths = np.diff(trajectories.token_offsets_of_trajectory)
-    owner = np.repeat(np.arange(trajectories.n, dtype=np.int64), lengths)
-    return np.bincount(owner, trajectories.token_reward, trajectories.n).astype(np.float64)
+    total: FloatArray = np.add.reduceat(
+        trajectories.token_reward, trajectories.token_offsets_of_trajectory[:-1]
+    )
+    return total
 
 
 def votes_of(trajectories: Trajectories, vote: str) -> FloatArray | None:
