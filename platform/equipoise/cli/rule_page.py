@@ -77,7 +77,8 @@ def _survey() -> Iterator[str]:
         "arXiv 2604.09459, version 2. Where no formula could be recovered from the paper, its code or a transcription, "
         "there is no rule: none is invented.\n"
     )
-    yield "| no. | method | arXiv | credit per | family | year | what it does | here |\n|---|---|---|---|---|---|---|---|"
+    yield "| no. | method | arXiv | credit per | family | year | what it does | here |"
+    yield "|---|---|---|---|---|---|---|---|"
     for method in METHODS:
         arxiv = ", ".join((method.arxiv, *method.other_arxiv))
         said = method.mechanism + (f" {method.note}" if method.note else "")
