@@ -303,7 +303,7 @@ def test_cells_that_refill_are_given_the_blocks_own_batch(make_suite: Make) -> N
 def test_names_of_conditions_do_not_decide_any_order(ran: Any, make_suite: Make) -> None:
     trajectories, credit = ran.batch("b0/collect").trajectories, ran.credit(0, "hindsight")
     budget = {"examples": 12, "optimizer_steps": 4, "match": [*AXES, "tokens"]}
-    conditions = [
+    conditions: list[dict[str, Any]] = [
         {"id": "zebra", "rule": "hcapo"},
         {"id": "aardvark", "rule": "grpo", "baseline": True},
     ]
