@@ -12,10 +12,10 @@ one that collected: all ratios are 1, and the gradient is the plain policy gradi
              sets the scale, and its gradient is that of the weighted likelihood)
     dapo     ``-(1 / n) sum_i sum_t g_it``, ``n`` tokens of the whole batch in the loss (arXiv 2503.14476)
 
-Only `dapo` is the same however a step is cut into micro-batches: `bnpo` changes where these differ in tokens, `grpo` and
-`dr_grpo` where they differ in rows. Here a step is always one micro-batch, so that no loss depends on the cut, and
-`bnpo` and `dapo` agree. In all but `dr_grpo` the divisor depends on which tokens a rule
-leaves in the loss: a rule that leaves fewer gives each of them more weight.
+Only `dapo` is the same however a step is cut into micro-batches: `bnpo` changes where these differ in tokens, `grpo`
+and `dr_grpo` where they differ in rows. Here a step is always one micro-batch, so that no loss depends on the cut, and
+`bnpo` and `dapo` agree. In all but `dr_grpo` the divisor depends on which tokens a rule leaves in the loss: a rule that
+leaves fewer gives each of them more weight.
 
 Source: huggingface/trl 1.16.0 (PyPI), trl/trainer/grpo_trainer.py:3020-3292.
 """
