@@ -30,7 +30,7 @@ COMMANDS: dict[str, Entry] = {
     "environments": Entry("Show the environments.", _LOOK_UP),
     "ui": Entry("Open MLflow on the results.", _UPKEEP),
     "sync": Entry("Bring MLflow up to date with the store.", _UPKEEP),
-    "verify": Entry("Check that no registration was changed.", _UPKEEP),
+    "verify": Entry("Check registrations, files, plans and ledgers from what is stored.", _UPKEEP),
     "doctor": Entry("Look for what would keep a suite from running here.", _UPKEEP),
 }
 """Every command, in the order of the help."""
