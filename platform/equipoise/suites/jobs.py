@@ -55,13 +55,14 @@ def jobs_of(suite: Suite, chosen: Chosen | None = None) -> list[JobSpec]:
         suite: as registered.
         chosen: what each condition is run with where it is not what the suite says.
     """
-    suites = {c.id: settle(suite, c.id, (chosen or {}).get(c.id, {})) for c in suite.conditions}
+    chosen = chosen or {}
     places = generator(suite.seed, "order", "blocks").permutation(suite.blocks).tolist()
-    return [job for place, block in enumerate(places) for job in _block(suite, suites, block, place * _BLOCK)]
+    return [job for place, block in enumerate(places) for job in _block(suite, chosen, block, place * _BLOCK)]
 
 
-def _block(suite: Suite, suites: Mapping[str, Suite], block: int, order: int) -> Iterator[JobSpec]:
+def _block(suite: Suite, chosen: Chosen, block: int, order: int) -> Iterator[JobSpec]:
     base, collect = f"b{block}/base", f"b{block}/collect"
+    suites = {c.id: settle(suite, c.id, chosen.get(c.id, {})) for c in suite.conditions}
 
     def job(kind: str, key: str, inputs: dict[str, str], place: int, **more: object) -> JobSpec:
         # Base and collection belong to all conditions; the others are told the suite as it holds for theirs.
@@ -94,7 +95,8 @@ def _block(suite: Suite, suites: Mapping[str, Suite], block: int, order: int) ->
         }
         if suites[cell.condition].budget.under == "refill":
             inputs["collect"] = collect
-        yield job("cell", cell.key, inputs, order + 3 * _STAGE + place, cell=vars_of(cell))
+        more = {"values": dict(chosen[cell.condition])} if chosen.get(cell.condition) else {}
+        yield job("cell", cell.key, inputs, order + 3 * _STAGE + place, cell=vars_of(cell), **more)
 
 
 def vars_of(cell: Cell) -> dict[str, object]:

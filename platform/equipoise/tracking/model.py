@@ -115,7 +115,7 @@ def run_view(record: EndedJob, facts: SuiteFacts, *, reveal: bool) -> RunView:
         status=STATUSES.get(record.state, "FAILED"),
         start=record.started_at,
         end=max(record.finished_at, record.started_at),
-        params=_params(cell, facts),
+        params=_params(cell, facts) | _searched(record),
         tags=_tags(record, facts),
         metrics=_metrics(result),
         curves=_curves(_section(result, "steps")),
@@ -150,6 +150,12 @@ def _params(cell: Mapping[str, object], facts: SuiteFacts) -> dict[str, str]:
     rule, parameters = facts.rules.get(condition, ("none" if cell["arm"] == "base" else condition, {}))
     known = {"condition": condition, "rule": rule, **{k: text(cell[k]) for k in ("arm", "twin", "block")}}
     return known | {f"rule.{name}": text(value) for name, value in flatten(parameters).items()}
+
+
+def _searched(record: EndedJob) -> dict[str, str]:
+    """What the search for hyper-parameters chose: a key of training as it is written, else the rule's parameter."""
+    values = _section(record.payload, "values")
+    return {name if "." in name else f"rule.{name}": text(value) for name, value in values.items()}
 
 
 def _tags(record: EndedJob, facts: SuiteFacts) -> dict[str, str]:

@@ -16,6 +16,7 @@ from equipoise.tracking.notes import verdicts_note
 __all__ = ["StoreSource", "suite_facts"]
 
 ENDED = frozenset({"done", "failed", "exhausted", "cancelled"})
+_TOLD = ("cell", "block", "condition", "values")
 NOT_PARAMETERS = frozenset({"id", "rule", "baseline", "control"})
 
 
@@ -98,7 +99,7 @@ def _ended(job: JobRecord, result: Mapping[str, Any] | None, attempts: Sequence[
         key=job.key,
         kind=job.kind,
         state="done" if result is not None else job.state,
-        payload={name: job.payload[name] for name in ("cell", "block", "condition") if name in job.payload},
+        payload={name: job.payload[name] for name in _TOLD if name in job.payload},
         result=result or {},
         attempt=last.number,
         started_at=round(last.started_at * 1000),

@@ -22,7 +22,7 @@ from equipoise_preregistration.registry import amendments
 pytestmark = pytest.mark.slow
 
 SUITE = Path(__file__).parent / "data" / "tuned.yaml"
-CONDITIONS, TRIALS, BLOCKS, STEPS = 3, 3, 2, 2
+CONDITIONS, TRIALS, BLOCKS, STEPS = 3, 2, 2, 2
 PATIENCE = 300.0
 
 # What `equipoise register` and `equipoise tune` do; the registration is found again even if the sources that these
@@ -94,7 +94,7 @@ def test_a_killed_search_ends_with_the_same_trials_steps_and_choice(tmp_path: Pa
     alone, home = prepared(tmp_path / "alone"), prepared(tmp_path / "killed")
     reference = start(alone)
     running = start(home)
-    # Past the registered points, which are two of three trials: the next ones depend on what these came to.
+    # Past the registered points, the first half of the trials: the next ones depend on what these came to.
     until(lambda: running.poll() is not None or trials_done(home) > (TRIALS - 1) * CONDITIONS * BLOCKS)
     running.kill()
     running.communicate()
