@@ -153,7 +153,7 @@ def check_matches(trained: Iterable[Trained], findings: Findings) -> None:
         if cell.job.result is not None and cell.job.result["end"] == "ok" and not cell.job.result["breaches"]:
             _check_budget(cell, findings)
         rule = matched.get(_group(cell))
-        if rule is not None and rule is not cell:
+        if rule is not None and cell.job.payload["cell"]["arm"] == "twin":
             _check_twin(rule, cell, findings)
 
 

@@ -125,6 +125,9 @@ def _make_again(
         if plan is not None:
             found = f"a plan of {plan.slots} slots"
             findings.hold_again("plans made again", job.key, PLAN_FILE, (f"none: {error}", found))
+            return
+        findings.compared["plans made again"] += 1
+        findings.notes.append(f"{job.key} was left without a plan, and says so: {error}")
         return
     if plan is None and world.suite.budget.under == "refill":
         findings.skip("whether refills were enough is not worked out again", job.key)
