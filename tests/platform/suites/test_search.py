@@ -16,6 +16,7 @@ from equipoise.store import Store, open_store
 from equipoise.suites.freezing import recorded
 from equipoise.suites.search import REASON, found_in
 from equipoise.suites.study import study_of
+from equipoise.suites.verifying import verify_home
 from equipoise_preregistration import verify_chain
 from equipoise_preregistration.registry import amendments
 
@@ -123,6 +124,7 @@ def test_a_killed_search_ends_with_the_same_trials_steps_and_choice(tmp_path: Pa
 
     for folder in (home, alone):
         assert verify_chain(folder).broken is None
+        assert [suite.findings.faults for suite in verify_home(folder).suites] == [[]]
         (kept,) = amendments(folder, record.hash)
         assert kept.reason == REASON
         assert kept.content["tuning"]["chosen"] == {s.condition: s.chosen.values for s in found}
