@@ -13,6 +13,7 @@ from equipoise_budget.ledger import Cost, Ledger, StepRow
 from equipoise_budget.meters import Meter
 from equipoise_budget.plan import PADDING, Plan
 from equipoise_budget.refill import further_rollouts
+from equipoise_budget.rounds import Joined, Levels, share_of
 from equipoise_budget.stopping import Stop
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "Decoder",
     "Dose",
     "EmptyBudget",
+    "Joined",
     "Ledger",
+    "Levels",
     "Meter",
     "Plan",
     "PlannedDose",
@@ -47,6 +50,7 @@ __all__ = [
     "matched",
     "native",
     "reached",
+    "share_of",
     "side_by_side",
     "with_levels",
 ]

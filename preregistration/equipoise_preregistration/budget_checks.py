@@ -31,6 +31,42 @@ def budget_is_whole(draft: Draft) -> Iterator[Problem]:
     yield Problem(("budget", "examples"), message)
 
 
+def budget_is_shared_by_rounds(draft: Draft) -> Iterator[Problem]:
+    """Slots and steps are totals, of which every round gets the same whole share."""
+    budget, collection = draft.budget, draft.collection
+    if budget is None or collection is None:
+        return
+    rounds = collection.rounds
+    for name, total in (("examples", budget.examples), ("optimizer_steps", budget.optimizer_steps)):
+        if total % rounds:
+            below = total - total % rounds
+            near = " and ".join(str(value) for value in (below, below + rounds) if value)
+            message = (
+                f"expected a multiple of collection.rounds ({rounds}), for it is the total of all rounds, got {total}; "
+                f"the nearest are {near}"
+            )
+            yield Problem(("budget", name), message)
+
+
+def rounds_fit_the_axes(draft: Draft) -> Iterator[Problem]:
+    """Axes that are no sums over rounds cannot be shared out over them."""
+    budget, collection = draft.budget, draft.collection
+    if budget is None or collection is None or collection.rounds == 1:
+        return
+    if "displacement" in budget.match:
+        message = (
+            f"expected an axis that rounds can share, got displacement with {collection.rounds} rounds of collection: "
+            "how far each moves the policy does not add up; match it with `rounds: 1`, or take it out"
+        )
+        yield Problem(("budget", "match", budget.match.index("displacement")), message)
+    if "effective_sample_size" in budget.match and "weight_mass" not in budget.match:
+        message = (
+            "expected weight_mass beside it where there are several rounds, got effective_sample_size alone: the "
+            "effective sample sizes of rounds add up only if their weight masses are equal; add weight_mass"
+        )
+        yield Problem(("budget", "match", budget.match.index("effective_sample_size")), message)
+
+
 def budget_can_be_reached(draft: Draft) -> Iterator[Problem]:
     """No fill can show more slots than all distinct examples, each at its highest repetition; padding needs none."""
     budget, environment, collection = draft.budget, draft.environment, draft.collection
@@ -38,7 +74,7 @@ def budget_can_be_reached(draft: Draft) -> Iterator[Problem]:
         return
     refilled = budget.under == "refill"
     rollouts = collection.rollouts_per_task + (budget.refill.cap if refilled else 0)
-    distinct = environment.tasks.pool * rollouts * environment.horizon
+    distinct = environment.tasks.pool * rollouts * environment.horizon * collection.rounds
     most = distinct if refilled else distinct * budget.max_repetition
     if budget.examples <= most:
         return
@@ -51,9 +87,13 @@ def budget_can_be_reached(draft: Draft) -> Iterator[Problem]:
     )
     message = (
         f"expected at most {most}, got {budget.examples}: {environment.tasks.pool} tasks x {rollouts} rollouts x "
-        f"{environment.horizon} turns are at most {distinct} distinct examples, {often}"
+        f"{environment.horizon} turns{_of(collection.rounds)} are at most {distinct} distinct examples, {often}"
     )
     yield Problem(("budget", "examples"), message)
+
+
+def _of(rounds: int) -> str:
+    return f" x {rounds} rounds" if rounds > 1 else ""
 
 
 def axes_are_matched_once(draft: Draft) -> Iterator[Problem]:
@@ -103,11 +143,11 @@ def targets_can_be_reached(draft: Draft) -> Iterator[Problem]:
     if effective is None or environment is None or collection is None:
         return
     rollouts = collection.rollouts_per_task + (budget.refill.cap if budget.under == "refill" else 0)
-    most = min(environment.tasks.pool * rollouts, budget.examples)
+    most = min(environment.tasks.pool * rollouts * collection.rounds, budget.examples)
     if effective > most:
         message = (
-            f"expected at most {most}, got {effective:g}: {environment.tasks.pool} tasks x {rollouts} rollouts and "
-            f"{budget.examples} slots hold no more trajectories"
+            f"expected at most {most}, got {effective:g}: {environment.tasks.pool} tasks x {rollouts} rollouts"
+            f"{_of(collection.rounds)} and {budget.examples} slots hold no more trajectories"
         )
         yield Problem(("budget", "targets", "effective_sample_size"), message)
 
@@ -181,11 +221,13 @@ def generation_is_limited(draft: Draft) -> Iterator[Problem]:
 
 BUDGET_CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
     budget_is_whole,
+    budget_is_shared_by_rounds,
     budget_can_be_reached,
     axes_are_matched_once,
     targets_belong_to_axes,
     targets_can_be_reached,
     fills_fit_the_axes,
+    rounds_fit_the_axes,
     twins_keep_the_axes,
     generation_is_limited,
 )

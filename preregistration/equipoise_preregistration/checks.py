@@ -97,16 +97,6 @@ def success_band_increases(draft: Draft) -> Iterator[Problem]:
         yield Problem(("policy", "warm_start", "success"), message)
 
 
-def rounds_are_supported(draft: Draft) -> Iterator[Problem]:
-    """Trajectories are collected once a block, so that all cells can share them."""
-    if draft.collection is not None and draft.collection.rounds != 1:
-        message = (
-            f"expected 1, got {draft.collection.rounds}: this version supports only one round of collection "
-            "a block, which all cells share"
-        )
-        yield Problem(("collection", "rounds"), message)
-
-
 def primary_is_measured(draft: Draft) -> Iterator[Problem]:
     """What the claims rest on is evaluated."""
     evaluation = draft.evaluation
@@ -175,7 +165,6 @@ CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
     arms_make_sense,
     looks_are_blocks,
     success_band_increases,
-    rounds_are_supported,
     primary_is_measured,
     hypotheses_can_be_judged,
 )

@@ -137,7 +137,14 @@ class Training(Section):
 
 
 class Collection(Section):
-    """How the trajectories come about that all cells of a block share."""
+    """How trajectories come about.
+
+    Attributes:
+        rollouts_per_task: Of every task of the pool, in each round.
+        temperature: At which actions are sampled.
+        rounds: How often is collected and trained. The first collection is shared by all cells of a block; in each
+            later round a cell collects with its own policy.
+    """
 
     rollouts_per_task: Size = 8
     temperature: Positive = 1.0

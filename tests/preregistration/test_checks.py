@@ -123,10 +123,6 @@ def test_the_success_band_must_increase() -> None:
     )
 
 
-def test_more_rounds_than_this_version_supports_are_refused() -> None:
-    assert "supports only one round" in faults("collection: {rounds: 2}\n")["collection.rounds"]
-
-
 def test_claims_on_held_out_tasks_need_episodes_and_tasks() -> None:
     found = faults(
         "evaluation: {primary: held_out, held_out_episodes: 0}\nenvironment: {tasks: {held_out: 0}}\n"

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from equipoise.execution.batches import batch_of
+from equipoise.execution.batches import Batch, batch_of
 from equipoise.execution.costs import played
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
-from equipoise.policies.rollout import opening
+from equipoise.policies.rollout import Sampler, opening
+from equipoise_budget import Cost
 
-__all__ = ["collect"]
+__all__ = ["collect", "played_pool"]
 
 
 def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
@@ -21,13 +22,8 @@ def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
         base: folder of the base job.
         folder: where to write.
     """
-    settings = world.suite.collection
-    sampler = world.sampler(world.model_from(base / "base.safetensors"), settings.temperature)
-    tasks = [task for task in range(world.env.tasks("pool")) for _ in range(settings.rollouts_per_task)]
-    states = [world.env.reset("pool", task) for task in tasks]
-    starts = [Start(state, opening(world.words, state)) for state in states]
-    episodes = sampler.play(starts, world.uniforms(len(starts), "collect"))
-    batch = batch_of(episodes, tasks, sampler.bank)
+    model = world.model_from(base / "base.safetensors")
+    batch, cost = played_pool(world, world.sampler(model, world.suite.collection.temperature))
     batch.save(folder)
     lengths = batch.trajectories.lengths
     return {
@@ -42,9 +38,24 @@ def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
             "median": float(np.median(lengths)),
             "max": int(lengths.max()),
         },
-        "cost": played(sampler.model, starts, episodes).to_json(),
+        "cost": cost.to_json(),
         "digests": {
             "trajectories": batch.trajectories.digest(),
             "transcripts": batch.transcripts.digest(),
         },
     }
+
+
+def played_pool(world: World, sampler: Sampler) -> tuple[Batch, Cost]:
+    """The registered rollouts of every pool task, and what they cost.
+
+    Args:
+        world: the block and the round, which name the random numbers.
+        sampler: the policy that plays.
+    """
+    rollouts = world.suite.collection.rollouts_per_task
+    tasks = [task for task in range(world.env.tasks("pool")) for _ in range(rollouts)]
+    states = [world.env.reset("pool", task) for task in tasks]
+    starts = [Start(state, opening(world.words, state)) for state in states]
+    episodes = sampler.play(starts, world.uniforms(len(starts), "collect"))
+    return batch_of(episodes, tasks, sampler.bank), played(sampler.model, starts, episodes)

@@ -1,25 +1,49 @@
-"""The ledger of a cell as a table beside its other files."""
+"""The ledger of a cell as tables beside its other files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from equipoise_budget import as_csv, side_by_side
+from equipoise_budget import Cost, as_csv, side_by_side
 
 if TYPE_CHECKING:
     from equipoise_budget.allocation import Table
 
-__all__ = ["LEDGER_FILE", "write_ledger"]
+__all__ = ["LEDGER_FILE", "ROUNDS_FILE", "write_ledger"]
 
 LEDGER_FILE: Final = "ledger.csv"
+ROUNDS_FILE: Final = "rounds.csv"
+
+_GIVEN = ("slots", "optimizer_steps", "unique_examples", "tokens_in_loss", "weight_mass", "ess_trajectories")
+_MOVED = ("l2_from_start", "kl_from_start")
 
 
 def write_ledger(folder: Path, received: Mapping[str, object]) -> None:
-    """Write one line an optimizer step, what was allocated beside what was counted.
+    """Write one line an optimizer step, what was allocated beside what was counted; of several rounds one each, too.
 
     Args:
         folder: of the cell.
-        received: `allocated` and `steps`, each by column.
+        received: `allocated` and `steps`, each by column; of several rounds `round_of_step` and `rounds`.
     """
     allocated, counted = (cast("Table", received[name]) for name in ("allocated", "steps"))
-    (folder / LEDGER_FILE).write_text(as_csv(side_by_side(allocated, counted)), encoding="utf-8")
+    table: Mapping[str, Sequence[object]] = side_by_side(allocated, counted)
+    if "rounds" in received:
+        numbers = cast("Sequence[int]", received["round_of_step"])
+        table = {"step": table["step"], "round": numbers, **table}
+        rounds = _rounds(cast("Sequence[Mapping[str, Any]]", received["rounds"]))
+        (folder / ROUNDS_FILE).write_text(as_csv(rounds), encoding="utf-8")
+    (folder / LEDGER_FILE).write_text(as_csv(table), encoding="utf-8")
+
+
+def _rounds(rounds: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]:
+    """One row a round: what it was allocated, what was counted, how far it moved the policy, what it cost."""
+    table: dict[str, list[object]] = {"round": [done["round"] for done in rounds]}
+    for name in _GIVEN:
+        table[f"allocated_{name}"] = [done["planned"][name] for done in rounds]
+        table[name] = [done["dose"][name] for done in rounds]
+    for name in _MOVED:
+        table[name] = [done["dose"][name] for done in rounds]
+    for name in (column.name for column in fields(Cost) if column.name != "seconds"):
+        table[name] = [done["cost"][name] for done in rounds]
+    return table

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.execution.batches import Batch
+from equipoise.execution.collect import played_pool
 from equipoise.execution.costs import decoder_of
+from equipoise.execution.crediting import credited
 from equipoise.execution.refill import Refilled, refilled
 from equipoise.execution.world import World
 from equipoise_budget import Affordable, Cost, Decoder, affordable, apportioned
@@ -19,33 +21,39 @@ from equipoise_conditions.trajectories import Trajectories
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
-__all__ = ["Material", "material_of", "prompt_costs"]
+__all__ = ["Material", "collected_again", "material_of", "prompt_costs"]
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Trajectories and credit of one cell.
+    """Trajectories and credit of one cell in one round.
 
     Attributes:
         batch: what the credit is of.
         credit: of the condition's rule.
         refill: what was collected besides, by the cell itself; None where the budget asks for none.
         generation: the prompts that fit the limits of generation; None where the cell has no such limits.
+        spent: by the cell on collecting the round and measuring on it; nothing in the first round, whose trajectories
+            and signals are the block's.
+        supplied: how many units of each need the cell measured itself, and how many not, by reason.
     """
 
     batch: Batch
     credit: Credit
     refill: Refilled | None = None
     generation: Affordable | None = None
+    spent: Cost | None = None
+    supplied: Mapping[str, Mapping[str, int]] | None = None
 
     @property
     def cost(self) -> Cost:
         """What the cell itself spent on generation."""
-        return self.refill.cost if self.refill is not None else Cost()
+        return (self.spent or Cost()) + (self.refill.cost if self.refill is not None else Cost())
 
     def save(self, folder: Path) -> None:
-        """Write what no earlier job has: the batch and the credit after refills."""
-        if self.refill is not None and self.refill.waves:
+        """Write what no earlier job has: batch and credit of a later round, or after refills."""
+        if self.spent is not None or (self.refill is not None and self.refill.waves):
+            folder.mkdir(exist_ok=True)
             self.batch.save(folder)
             self.credit.save(folder / "credit.npz")
 
@@ -71,20 +79,54 @@ def material_of(
         folders: `batch`, `signals`, and `collect` where the budget refills.
         model: the policy that collected.
     """
-    budget, native = world.suite.budget, cell["arm"] == "native"
-    batch, credit = Batch.load(folders["batch"]), Credit.load(folders["signals"] / "credit.npz")
-    if budget.under == "refill" and not native:
-        sampler = world.sampler(model, world.suite.collection.temperature)
-        collected = Batch.load(folders["collect"])
-        more = refilled(world, sampler, str(cell["condition"]), collected, (batch, credit))
-        return Material(more.batch, more.credit, more)
-    limits = budget.generation.limits
-    if not limits or not (native or budget.doubly):
-        return Material(batch, credit)
-    spent = Cost.from_json(json.loads((folders["signals"] / "cost.json").read_text(encoding="utf-8")))
+    found = Material(Batch.load(folders["batch"]), Credit.load(folders["signals"] / "credit.npz"))
+    if _refills(world, cell):
+        return _refilled(world, cell, model, Batch.load(folders["collect"]), found)
+    if not _is_limited(world, cell):
+        return found
+    measured = Cost.from_json(json.loads((folders["signals"] / "cost.json").read_text(encoding="utf-8")))
+    return _limited(world, model, found, measured)
+
+
+def collected_again(world: World, cell: Mapping[str, object], model: "Qwen3ForCausalLM") -> Material:
+    """Collect the pool with a cell's own policy, measure what its rule needs with it, and assign credit.
+
+    Args:
+        world: the block in a later round.
+        cell: `condition`, `arm`.
+        model: the cell's policy as it is.
+    """
+    sampler = world.sampler(model, world.suite.collection.temperature)
+    collected, cost = played_pool(world, sampler)
+    own = credited(world, sampler, str(cell["condition"]), collected)
+    found = Material(own.batch, own.credit, spent=cost + own.cost, supplied=own.supplied)
+    if _refills(world, cell):
+        return _refilled(world, cell, model, collected, found)
+    return _limited(world, model, found, own.cost) if _is_limited(world, cell) else found
+
+
+def _refills(world: World, cell: Mapping[str, object]) -> bool:
+    return world.suite.budget.under == "refill" and cell["arm"] != "native"
+
+
+def _is_limited(world: World, cell: Mapping[str, object]) -> bool:
+    budget = world.suite.budget
+    return bool(budget.generation.limits) and (cell["arm"] == "native" or budget.doubly)
+
+
+def _refilled(
+    world: World, cell: Mapping[str, object], model: "Qwen3ForCausalLM", collected: Batch, found: Material
+) -> Material:
+    sampler = world.sampler(model, world.suite.collection.temperature)
+    more = refilled(world, sampler, str(cell["condition"]), collected, (found.batch, found.credit))
+    return replace(found, batch=more.batch, credit=more.credit, refill=more)
+
+
+def _limited(world: World, model: "Qwen3ForCausalLM", found: Material, measured: Cost) -> Material:
+    limits = world.suite.budget.generation.limits
     order = world.rng("order", "prompts").permutation(world.env.tasks("pool"))
-    fits = affordable(prompt_costs(batch, spent, model, order.size), limits, order)
-    return Material(batch, credit, generation=fits)
+    costs = prompt_costs(found.batch, measured, model, order.size)
+    return replace(found, generation=affordable(costs, limits, order))
 
 
 def prompt_costs(batch: Batch, spent: Cost, model: "Qwen3ForCausalLM", prompts: int) -> list[Cost]:

@@ -1,44 +1,81 @@
 """From credit to the slots of a cell: which example is presented when, in each arm."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from equipoise.execution.conditions import twin_of
 from equipoise.execution.world import World
-from equipoise_budget import Affordable, Budget, BudgetRefused, EmptyBudget, Plan, Turns, fitted, native
+from equipoise_budget import (
+    Affordable,
+    Budget,
+    BudgetRefused,
+    EmptyBudget,
+    Plan,
+    Turns,
+    fitted,
+    native,
+    share_of,
+)
 from equipoise_conditions import FloatArray, IntArray
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.projection import loss_tokens, to_tokens, to_turns
 from equipoise_conditions.trajectories import Trajectories
 from equipoise_conditions.twins import Move, Twin, cells, draw
 
-__all__ = ["plan_of", "registered_budget"]
+__all__ = ["plan_of", "registered_budget", "whole_budget"]
 
 _MOVES = 8
 """Moves that a twin draws for each step where tokens are matched, to choose among."""
 
 
 def registered_budget(world: World, trajectories: Trajectories) -> Budget:
-    """The common budget of the suite's matched and twin cells.
+    """The common budget of the suite's matched and twin cells in one round: its share of the totals.
 
     Args:
         world: the block.
-        trajectories: a batch of the block. The target of tokens, unless it is registered, is the mean over the
-            turns that were collected for all conditions, which stand first in every batch.
+        trajectories: a batch of the round. The target of tokens, unless it is registered, is the mean over the
+            turns that were collected in the registered rollouts, which stand first in every batch.
     """
-    budget = world.suite.budget
-    targets = {axis: float(value) for axis, value in budget.targets.model_dump().items() if value is not None}
+    budget, rounds = world.suite.budget, world.suite.collection.rounds
+    examples = share_of(budget.examples, rounds)
+    targets = {axis: value / rounds for axis, value in _targets(world).items()}
     if "weight_mass" in budget.match:
-        targets.setdefault("weight_mass", float(budget.examples))
+        targets.setdefault("weight_mass", float(examples))
     if "tokens" in budget.match and "tokens" not in targets:
         turns = int(trajectories.turn_offsets[_collected(world)])
         mean = int(trajectories.token_offsets[turns]) / turns
-        targets["tokens"] = float(round(budget.examples * mean))
+        targets["tokens"] = float(round(examples * mean))
+    return _budget(world, examples, share_of(budget.optimizer_steps, rounds), targets)
+
+
+def whole_budget(world: World, shares: Sequence[Budget]) -> Budget:
+    """What the rounds add up to: the registered slots, steps and targets.
+
+    Args:
+        world: the block.
+        shares: of the rounds that were begun. A target that is not registered is the sum of theirs.
+    """
+    budget, registered = world.suite.budget, _targets(world)
+    targets = {
+        axis: registered.get(axis, float(sum(share.targets[axis] for share in shares)))
+        for axis in shares[0].targets
+    }
+    return _budget(world, budget.examples, budget.optimizer_steps, targets)
+
+
+def _targets(world: World) -> dict[str, float]:
+    """Targets that the suite registers, of all rounds together."""
+    targets = world.suite.budget.targets.model_dump()
+    return {axis: float(value) for axis, value in targets.items() if value is not None}
+
+
+def _budget(world: World, examples: int, steps: int, targets: Mapping[str, float]) -> Budget:
+    budget = world.suite.budget
     return Budget(
-        examples=budget.examples,
-        optimizer_steps=budget.optimizer_steps,
+        examples=examples,
+        optimizer_steps=steps,
         under=budget.under,
         over=budget.over,
         max_repetition=budget.max_repetition,

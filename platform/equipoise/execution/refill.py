@@ -11,7 +11,7 @@ from equipoise.execution.forks import append
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler, opening
-from equipoise_budget import BudgetRefused, Cost, further_rollouts
+from equipoise_budget import BudgetRefused, Cost, further_rollouts, share_of
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.projection import to_turns
 
@@ -44,27 +44,26 @@ class Refilled:
 def refilled(
     world: World, sampler: Sampler, name: str, collected: Batch, own: tuple[Batch, Credit]
 ) -> Refilled:
-    """Collect wave after wave with the policy that collected the block, until the rule leaves an example for each slot.
+    """Collect wave after wave with the policy that collected the batch, until the rule leaves an example for each slot.
 
     The streams are named by wave, not by condition, so that all conditions that refill meet the same trajectories,
     and a twin meets those of its rule.
 
     Args:
-        world: the block.
+        world: the block and the round.
         sampler: the policy that collected.
         name: id of the condition.
-        collected: the block's batch, without forks.
+        collected: the batch of the block, in later rounds of the cell, without forks.
         own: the condition's batch, forks included, and the rule's credit of it.
     """
     budget, rollouts = world.suite.budget, world.suite.collection.rollouts_per_task
+    slots = share_of(budget.examples, world.suite.collection.rounds)
     (batch, credit), waves, cost = own, list[int](), Cost()
     refusal: BudgetRefused | None = None
     while refusal is None:
         examples, spent = len(to_turns(credit, batch.trajectories).examples), sum(waves)
         try:
-            more = further_rollouts(
-                examples, budget.examples, rollouts + spent, spent=spent, cap=budget.refill.cap
-            )
+            more = further_rollouts(examples, slots, rollouts + spent, spent=spent, cap=budget.refill.cap)
         except BudgetRefused as error:
             refusal = error
             continue

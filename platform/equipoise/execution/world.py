@@ -1,7 +1,7 @@
 """Everything a job of a suite needs around it: environment, words, policy shape and named streams of randomness."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,11 +33,14 @@ class World:
         block: which of its blocks.
         tuning: whether it is a block of the search for hyper-parameters, which shares neither tasks nor random
             numbers with any block of the comparison.
+        round: of collection and training, from 1. Each later one has random numbers of its own, which all cells of
+            the block share.
     """
 
     suite: Suite
     block: int
     tuning: bool = False
+    round: int = 1
 
     @classmethod
     def of(cls, payload: Mapping[str, object]) -> "World":
@@ -46,6 +49,13 @@ class World:
         block = payload["tuning_block" if tuning else "block"]
         assert isinstance(block, int)
         return cls(Suite.model_validate(payload["suite"]), block, tuning)
+
+    def in_round(self, number: int) -> "World":
+        """The same block in another round; environment, words and tries stay the same objects."""
+        later = replace(self, round=number)
+        for name in ("env", "words", "bank"):
+            later.__dict__[name] = getattr(self, name)
+        return later
 
     @cached_property
     def env(self) -> Environment:
@@ -83,16 +93,17 @@ class World:
         return Sampler(model, self.words, self.bank, self.env, horizon, temperature)
 
     def seed(self, *names: str | int) -> int:
-        """A seed of this block, by name."""
-        return derive_seed(self.suite.seed, self._stage, self.block, *names)
+        """A seed of this block and round, by name."""
+        return derive_seed(self.suite.seed, *self._place, *names)
 
     def rng(self, *names: str | int) -> np.random.Generator:
-        """A generator of this block, by name."""
-        return generator(self.suite.seed, self._stage, self.block, *names)
+        """A generator of this block and round, by name."""
+        return generator(self.suite.seed, *self._place, *names)
 
     @property
-    def _stage(self) -> str:
-        return "tuning" if self.tuning else "block"
+    def _place(self) -> tuple[str | int, ...]:
+        place = ("tuning" if self.tuning else "block", self.block)
+        return place if self.round == 1 else (*place, "round", self.round)
 
     def uniforms(self, episodes: int, *names: str | int) -> np.ndarray:
         """(episodes, draws) uniform numbers of a named stream; rows are the episodes'."""

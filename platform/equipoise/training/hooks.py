@@ -37,6 +37,7 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
     def __init__(self, model: "Qwen3ForCausalLM", plan: Plan, **others: Any) -> None:
         refuse_dropout(model)
         self.counts = Counts()
+        self.carried: dict[str, Any] | None = None
         self._plan, self._policy = plan, model
         self._sound: list[torch.Tensor] = []
         super().__init__(model=model, **others)
@@ -49,8 +50,10 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
             raise ExecutionError(message)
 
     def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
-        """TRL's optimizer, with a hook that counts its steps."""
+        """TRL's optimizer, its moments those of the round before where there is one, with a hook on its steps."""
         optimizer: torch.optim.Optimizer = super().create_optimizer(*args, **kwargs)
+        if self.carried is not None:
+            optimizer.load_state_dict(self.carried)
         optimizer.register_step_post_hook(self._count_step)
         return optimizer
 
@@ -97,6 +100,12 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
         if not all(bool(torch.isfinite(p).all()) for p in self._policy.parameters()):
             message = f"the weights stopped being finite at optimizer step {len(self.counts.ledger)}"
             raise DivergedError(message)
+
+    @property
+    def moments(self) -> dict[str, Any]:
+        """What the optimizer remembers after training."""
+        state: dict[str, Any] = self.optimizer.state_dict()
+        return state
 
     def undo(self) -> None:
         """Put back the last weights whose loss and gradient were finite; none are kept before the first step."""

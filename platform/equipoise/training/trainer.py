@@ -35,10 +35,17 @@ __all__ = ["CreditTrainer", "Training", "train_on_plan"]
 
 @dataclass(frozen=True)
 class Training:
-    """What one training run did: its counts, and why it ended before its plan, None if it did not."""
+    """What one training run did.
+
+    Attributes:
+        counts: taken while it ran.
+        diverged: why it ended before its plan; None if it did not.
+        moments: what the optimizer remembers at its end, for the next round; None if it diverged.
+    """
 
     counts: Counts
     diverged: str | None = None
+    moments: dict[str, Any] | None = None
 
 
 class CreditTrainer(CountedTrainer, SFTTrainer):  # type: ignore[misc] # TRL ships no types
@@ -142,8 +149,12 @@ def train_on_plan(
     plan: Plan,
     settings: TrainingSettings,
     folder: Path,
+    moments: dict[str, Any] | None = None,
 ) -> Training:
     """Train a model in place on every slot of a plan.
+
+    With the moments of an earlier call the optimizer goes on where that ended: two plans one after the other leave
+    the weights that one plan of both leaves.
 
     A loss or gradient that stops being finite ends the training: the model goes back to the last weights at which
     both were finite. The step that broke them stays in the counts, since it was taken.
@@ -153,6 +164,7 @@ def train_on_plan(
             data run out).
     """
     trainer = _trainer_of(settings)(model, words, transcripts, plan, settings, folder)
+    trainer.carried = moments
     try:
         trainer.train()
         trainer.check_weights()
@@ -168,7 +180,7 @@ def train_on_plan(
             "the trainer ended early, so nothing of this run may be used"
         )
         raise ExecutionError(message)
-    return Training(trainer.counts)
+    return Training(trainer.counts, moments=trainer.moments)
 
 
 def _trainer_of(settings: TrainingSettings) -> Any:
