@@ -16,7 +16,8 @@ __all__ = ["decoder_of", "played", "sampled", "scored"]
 def decoder_of(model: "Qwen3ForCausalLM") -> Decoder:
     """The model's shape, as far as its operations depend on it; embeddings count once, as the output layer."""
     config = model.config
-    parameters = sum(p.numel() for p in model.parameters())
+    # Scales of norms are vectors: a product for each entry and token, and no sum.
+    parameters = sum(p.numel() for p in model.parameters() if p.ndim > 1)
     if not config.tie_word_embeddings:
         parameters -= config.vocab_size * config.hidden_size
     return Decoder(parameters, config.num_hidden_layers, config.num_attention_heads * config.head_dim)
