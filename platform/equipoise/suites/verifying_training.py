@@ -8,6 +8,8 @@ import numpy as np
 
 from equipoise.execution.conditions import condition_of
 from equipoise.execution.plans import plan_of, registered_budget
+from equipoise.execution.rounds import plan_file
+from equipoise.execution.totals import digest_of
 from equipoise.execution.world import World
 from equipoise.policies.model import stored_digest
 from equipoise.policies.transcripts import Transcripts
@@ -92,7 +94,28 @@ def check_cell(scene: Scene, job: Job) -> Trained | None:
         # A file that does not hold its own sum is told where it lies, not again at everything that read it.
         if loaded is not None and loaded.sound:
             findings.hold("digests", job.key, f"digest of the {what} it trained on", (told, loaded.digest))
+    if "rounds" in result:
+        _check_rounds(scene, job)
+        return None
     return _check_plan(scene, job, batch, credit)
+
+
+def _check_rounds(scene: Scene, job: Job) -> None:
+    """Hold the plans of several rounds to their common digest; later rounds are not planned again."""
+    findings, result = scene.findings, _result(job)
+    findings.skip("plans of several rounds are held to their digest, ledgers to results, no further", job.key)
+    digests = []
+    for number in range(1, len(result["rounds"]) + 1):
+        name = plan_file(number)
+        if name not in job.stored.artifacts:
+            digests.append("none")
+            continue
+        plan = findings.read(job.key, job.folder / name, Plan.load, told=not scene.holds(job, name))
+        if plan is None:
+            return
+        digests.append(plan.digest())
+    pair = (result["digests"]["plan"], digest_of(digests))
+    findings.hold("plans", job.key, "digest of the plans of all rounds", pair)
 
 
 def _check_plan(scene: Scene, job: Job, batch: Loaded | None, credit: Loaded | None) -> Trained | None:
