@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from equipoise.suites.verifying_findings import UNREADABLE, Findings
 from equipoise.suites.verifying_ledgers import check_ledger, check_matches, check_rows
 from equipoise.suites.verifying_records import Job
+from equipoise.suites.verifying_rounds import check_rounds
 from equipoise.suites.verifying_scene import Scene
 from equipoise.suites.verifying_training import (
     Trained,
@@ -51,7 +52,6 @@ def check_runs(
                 check_rows(job, findings)
             cell = _check(scene, job)
             if cell is not None:
-                check_ledger(cell, scene.world(job).suite.budget.tolerance, findings)
                 trained.append(cell)
         except UNREADABLE as error:
             # What a result or payload lacks that was changed from outside, whose sum is told elsewhere.
@@ -69,10 +69,20 @@ def _check(scene: Scene, job: Job) -> Trained | None:
     elif kind == "signals":
         check_credit(scene, job)
     elif kind in ("cell", "trial"):
-        return check_cell(scene, job)
+        return _check_cell(scene, job)
     else:
         scene.findings.skip(f"jobs of kind {kind} are held to their sums only", job.key)
     return None
+
+
+def _check_cell(scene: Scene, job: Job) -> Trained | None:
+    tolerance = scene.world(job).suite.budget.tolerance
+    if "rounds" in (job.result or {}):
+        return check_rounds(scene, job, tolerance)
+    cell = check_cell(scene, job)
+    if cell is not None:
+        check_ledger(cell, tolerance, scene.findings)
+    return cell
 
 
 def _has_ledger(job: Job) -> bool:

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from equipoise.execution.rounds import plan_file
 from equipoise.execution.world import World
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["BATCH_FILE", "CREDIT_FILE", "Loaded", "Scene"]
+__all__ = ["BATCH_FILE", "CREDIT_FILE", "PLAN_FILE", "Loaded", "Scene", "within"]
 
 BATCH_FILE = "trajectories.npz"
 CREDIT_FILE = "credit.npz"
+PLAN_FILE = plan_file(1)
 
 Content = TypeVar("Content", Trajectories, Credit)
 
@@ -27,6 +29,14 @@ class Loaded:
     content: Any
     digest: str
     sound: bool
+
+
+def within(job: Job, name: str) -> str:
+    """Name of a file of the job's round: a payload may say which one is looked at, otherwise it is the first."""
+    number = int(job.payload.get("round", 1))
+    if number == 1:
+        return name
+    return plan_file(number) if name == PLAN_FILE else f"round-{number}/{name}"
 
 
 @dataclass
@@ -47,10 +57,10 @@ class Scene:
 
     def world(self, job: Job) -> World:
         """The block of a job, as its payload says; equal ones are one object, which remembers its environment."""
-        told = {name: job.payload.get(name) for name in ("suite", "block", "tuning_block")}
+        told = {name: job.payload.get(name) for name in ("suite", "block", "tuning_block", "round")}
         name = json.dumps(told, sort_keys=True)
         if name not in self._worlds:
-            self._worlds[name] = World.of(job.payload)
+            self._worlds[name] = World.of(job.payload).in_round(int(job.payload.get("round", 1)))
         return self._worlds[name]
 
     def source(self, job: Job, role: str) -> Job:
@@ -78,6 +88,7 @@ class Scene:
         self._files.clear()
 
     def _load(self, job: Job, name: str, load: Callable[[Path], Content]) -> Loaded | None:
+        name = within(job, name)
         path = job.folder / name
         if path not in self._files:
             sound = self.holds(job, name)

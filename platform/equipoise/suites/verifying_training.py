@@ -8,22 +8,27 @@ import numpy as np
 
 from equipoise.execution.conditions import condition_of
 from equipoise.execution.plans import plan_of, registered_budget
-from equipoise.execution.rounds import plan_file
-from equipoise.execution.totals import digest_of
 from equipoise.execution.world import World
 from equipoise.policies.model import stored_digest
 from equipoise.policies.transcripts import Transcripts
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
-from equipoise.suites.verifying_scene import BATCH_FILE, CREDIT_FILE, Loaded, Scene
+from equipoise.suites.verifying_scene import BATCH_FILE, CREDIT_FILE, PLAN_FILE, Loaded, Scene, within
 from equipoise_budget import Affordable, Budget, BudgetRefused, Plan
 from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["Trained", "check_base", "check_cell", "check_collection", "check_credit"]
+__all__ = [
+    "Trained",
+    "check_base",
+    "check_cell",
+    "check_collection",
+    "check_credit",
+    "check_training",
+    "check_weights",
+]
 
-PLAN_FILE = "plan.npz"
 _CHEAP = frozenset({Need.GENERATOR, Need.FORKS})
 """What a rule may need and still be applied again: its own stream, and forks, which are in the stored batch."""
 
@@ -49,7 +54,7 @@ class Trained:
 
 def check_base(scene: Scene, job: Job) -> None:
     """Hold the base policy to its digest."""
-    _check_weights(scene, job, "base.safetensors")
+    check_weights(scene, job, "base.safetensors")
 
 
 def check_collection(scene: Scene, job: Job) -> None:
@@ -78,11 +83,16 @@ def check_credit(scene: Scene, job: Job) -> None:
 
 def check_cell(scene: Scene, job: Job) -> Trained | None:
     """Hold a cell to its digests and its plan to the one that is made again; return what its ledger is held to."""
+    check_weights(scene, job, "policy.safetensors")
+    return check_training(scene, job)
+
+
+def check_training(scene: Scene, job: Job) -> Trained | None:
+    """Likewise without the weights that training ended in: what one round of a cell trained on."""
     findings, result = scene.findings, _result(job)
-    _check_weights(scene, job, "policy.safetensors")
-    own = BATCH_FILE in job.stored.artifacts
+    own = within(job, BATCH_FILE) in job.stored.artifacts
     batch = scene.trajectories(job if own else scene.source(job, "batch"))
-    credited = CREDIT_FILE in job.stored.artifacts
+    credited = within(job, CREDIT_FILE) in job.stored.artifacts
     signals = scene.source(job, "signals")
     if credited:
         _check_credit(scene, job, str(signals.payload["condition"]), batch)
@@ -94,38 +104,17 @@ def check_cell(scene: Scene, job: Job) -> Trained | None:
         # A file that does not hold its own sum is told where it lies, not again at everything that read it.
         if loaded is not None and loaded.sound:
             findings.hold("digests", job.key, f"digest of the {what} it trained on", (told, loaded.digest))
-    if "rounds" in result:
-        _check_rounds(scene, job)
-        return None
     return _check_plan(scene, job, batch, credit)
-
-
-def _check_rounds(scene: Scene, job: Job) -> None:
-    """Hold the plans of several rounds to their common digest; later rounds are not planned again."""
-    findings, result = scene.findings, _result(job)
-    findings.skip("plans of several rounds are held to their digest, ledgers to results, no further", job.key)
-    digests = []
-    for number in range(1, len(result["rounds"]) + 1):
-        name = plan_file(number)
-        if name not in job.stored.artifacts:
-            digests.append("none")
-            continue
-        plan = findings.read(job.key, job.folder / name, Plan.load, told=not scene.holds(job, name))
-        if plan is None:
-            return
-        digests.append(plan.digest())
-    pair = (result["digests"]["plan"], digest_of(digests))
-    findings.hold("plans", job.key, "digest of the plans of all rounds", pair)
 
 
 def _check_plan(scene: Scene, job: Job, batch: Loaded | None, credit: Loaded | None) -> Trained | None:
     findings, digest = scene.findings, _result(job)["digests"]["plan"]
-    plan = None
+    plan, name = None, within(job, PLAN_FILE)
     if digest != "none":
-        told = not scene.holds(job, PLAN_FILE) and PLAN_FILE in job.stored.artifacts
-        plan = findings.read(job.key, job.folder / PLAN_FILE, Plan.load, told=told)
+        told = not scene.holds(job, name) and name in job.stored.artifacts
+        plan = findings.read(job.key, job.folder / name, Plan.load, told=told)
         if plan is not None:
-            findings.hold("plans", job.key, f"digest of {PLAN_FILE}", (digest, plan.digest()))
+            findings.hold("plans", job.key, f"digest of {name}", (digest, plan.digest()))
     if batch is None or credit is None or not (batch.sound and credit.sound):
         findings.skip("plans are not made again from trajectories or credit that were changed", job.key)
         return None
@@ -135,19 +124,19 @@ def _check_plan(scene: Scene, job: Job, batch: Loaded | None, credit: Loaded | N
     if plan is None:
         return None
     budget = None if cell["arm"] == "native" else registered_budget(world, batch.content)
-    return Trained(job, plan, batch.content, budget, scene.holds(job, PLAN_FILE))
+    return Trained(job, plan, batch.content, budget, scene.holds(job, name))
 
 
 def _make_again(
     world: World, job: Job, read: tuple[Trajectories, Credit], plan: Plan | None, findings: Findings
 ) -> None:
-    generation = _affordable(_result(job), job.key, findings)
+    generation, name = _affordable(_result(job), job.key, findings), within(job, PLAN_FILE)
     try:
         again = plan_of(world, job.payload["cell"], *read, generation)
     except BudgetRefused as error:
         if plan is not None:
             found = f"a plan of {plan.slots} slots"
-            findings.hold_again("plans made again", job.key, PLAN_FILE, (f"none: {error}", found))
+            findings.hold_again("plans made again", job.key, name, (f"none: {error}", found))
             return
         findings.compared["plans made again"] += 1
         findings.notes.append(f"{job.key} was left without a plan, and says so: {error}")
@@ -155,26 +144,24 @@ def _make_again(
     if plan is None and world.suite.budget.under == "refill":
         findings.skip("whether refills were enough is not worked out again", job.key)
         return
-    what, pair = _difference(again, plan)
+    what, pair = _difference(name, again, plan)
     findings.hold_again("plans made again", job.key, what, pair)
 
 
-def _difference(expected: Plan, found: Plan | None) -> tuple[str, tuple[object, object]]:
+def _difference(name: str, expected: Plan, found: Plan | None) -> tuple[str, tuple[object, object]]:
     """The first number in which two plans differ; their digests where none does."""
     if found is None:
-        return PLAN_FILE, (f"a plan of {expected.slots} slots", "none")
+        return name, (f"a plan of {expected.slots} slots", "none")
     for field in fields(Plan):
         pair = getattr(expected, field.name), getattr(found, field.name)
         if not isinstance(pair[0], np.ndarray):
             if pair[0] != pair[1]:
-                return f"{PLAN_FILE}, {field.name}", pair
+                return f"{name}, {field.name}", pair
         elif pair[0].shape != pair[1].shape:
-            return f"{PLAN_FILE}, length of {field.name}", (pair[0].size, pair[1].size)
+            return f"{name}, length of {field.name}", (pair[0].size, pair[1].size)
         elif not np.array_equal(*pair, equal_nan=pair[0].dtype.kind == "f"):
-            return _place(
-                f"{PLAN_FILE}, {field.name}", "slot" if "token" not in field.name else "token", pair
-            )
-    return PLAN_FILE, (expected.digest(), found.digest())
+            return _place(f"{name}, {field.name}", "slot" if "token" not in field.name else "token", pair)
+    return name, (expected.digest(), found.digest())
 
 
 def _place(what: str, unit: str, pair: tuple[Any, Any]) -> tuple[str, tuple[object, object]]:
@@ -216,7 +203,8 @@ def _compare_credit(job: Job, expected: Credit, found: Credit, findings: Finding
     findings.hold_again("credit assigned again", job.key, what, pair)
 
 
-def _check_weights(scene: Scene, job: Job, name: str) -> None:
+def check_weights(scene: Scene, job: Job, name: str) -> None:
+    """Hold the weights in a file of a job to the digest that its result tells."""
     told = _result(job)["digests"]["weights"]
     found = scene.findings.read(
         job.key, job.folder / name, stored_digest, told=name in scene.damaged.get(job.key, ())
