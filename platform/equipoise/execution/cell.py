@@ -32,8 +32,7 @@ def run_cell(
     start, model = (world.model_from(folders["base"] / "base.safetensors") for _ in range(2))
     rounds = train_in_rounds(world, cell, folders, folder, (start, model))
     received, first = in_all(world, rounds, (start, model)), rounds[0]
-    if "allocated" in received:
-        write_ledger(folder, received)
+    write_ledger(folder, received)
     trained = time.perf_counter()
     outcomes = evaluate(world, model)
     judged = time.perf_counter()

@@ -22,17 +22,22 @@ _MOVED = ("l2_from_start", "kl_from_start")
 def write_ledger(folder: Path, received: Mapping[str, object]) -> None:
     """Write one line an optimizer step, what was allocated beside what was counted; of several rounds one each, too.
 
+    A cell that was left untrained has no steps, but its rounds have costs.
+
     Args:
         folder: of the cell.
         received: `allocated` and `steps`, each by column; of several rounds `round_of_step` and `rounds`.
     """
+    if "rounds" in received:
+        rounds = _rounds(cast("Sequence[Mapping[str, Any]]", received["rounds"]))
+        (folder / ROUNDS_FILE).write_text(as_csv(rounds), encoding="utf-8")
+    if "allocated" not in received:
+        return
     allocated, counted = (cast("Table", received[name]) for name in ("allocated", "steps"))
     table: Mapping[str, Sequence[object]] = side_by_side(allocated, counted)
     if "rounds" in received:
         numbers = cast("Sequence[int]", received["round_of_step"])
         table = {"step": table["step"], "round": numbers, **table}
-        rounds = _rounds(cast("Sequence[Mapping[str, Any]]", received["rounds"]))
-        (folder / ROUNDS_FILE).write_text(as_csv(rounds), encoding="utf-8")
     (folder / LEDGER_FILE).write_text(as_csv(table), encoding="utf-8")
 
 

@@ -36,8 +36,10 @@ def in_all(
     budget = whole_budget(world, shares) if shares else None
     messages = [f"round {done.number}: {done.told['message']}" for done in rounds if done.told["message"]]
     trained = [done for done in rounds if done.plan is not None]
+    told_each = [done.to_json() for done in rounds]
     if not trained:
-        return nothing_received(BudgetRefused("; ".join(messages)), budget)
+        received = nothing_received(BudgetRefused("; ".join(messages)), budget)
+        return {**received, "round_of_step": [], "rounds": told_each}
     told = _together(budget, trained, models, max(ROUNDING, world.suite.budget.tolerance))
     own = [f"round {done.number}: {sentence}" for done in rounds for sentence in done.told["breaches"]]
     return {
@@ -45,7 +47,7 @@ def in_all(
         "message": "; ".join(messages) or None,
         "breaches": [*own, *told["breaches"]],
         "round_of_step": [done.number for done in trained for _ in done.told["allocated"]["slots"]],
-        "rounds": [done.to_json() for done in rounds],
+        "rounds": told_each,
     }
 
 

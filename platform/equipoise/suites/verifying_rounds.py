@@ -57,6 +57,8 @@ def check_rounds(scene: Scene, job: Job, tolerance: float) -> Trained | None:
     if not trained or len(trained) < len(planned) or not all(one.sound for one in trained):
         if planned:
             findings.skip("rounds are not added up where a plan of theirs was changed", job.key)
+        else:
+            findings.notes.append(f"{job.key} was left untrained in every round: {result['message']}")
         return None
     shares = [one.budget for one in trained if one.budget is not None]
     budget = whole_budget(scene.world(job), shares) if shares else None

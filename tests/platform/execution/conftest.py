@@ -115,12 +115,19 @@ def make_suite() -> Callable[..., Suite]:
 
 
 @pytest.fixture(scope="session")
-def ran(make_suite: Callable[..., Suite], tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    suite = make_suite()
-    done = Ran(suite, {}, {}, {})
-    for job in sorted(jobs_of(suite), key=lambda job: job.order):
-        assert set(job.needs) <= set(done.results), "a job comes after all that it needs"
-        folder = tmp_path_factory.mktemp("job")
-        done.results[job.key] = run_job(job.payload, folder, done.folders)
-        done.folders[job.key], done.payloads[job.key] = folder, job.payload
-    return done
+def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Suite], Ran]:
+    def run(suite: Suite) -> Ran:
+        done = Ran(suite, {}, {}, {})
+        for job in sorted(jobs_of(suite), key=lambda job: job.order):
+            assert set(job.needs) <= set(done.results), "a job comes after all that it needs"
+            folder = tmp_path_factory.mktemp("job")
+            done.results[job.key] = run_job(job.payload, folder, done.folders)
+            done.folders[job.key], done.payloads[job.key] = folder, job.payload
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def ran(make_suite: Callable[..., Suite], run_suite: Callable[[Suite], Ran]) -> Ran:
+    return run_suite(make_suite())
