@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Self
@@ -26,6 +26,11 @@ class StepRow:
         learning_rate: the rate that the step was taken with.
         loss: the loss of the step.
         unique_examples: different examples among the rows; padding shows none.
+        micro_batches: forward-backward passes. This and what follows is None where it was not counted: in
+            ledgers of earlier versions, at steps at which nothing was measured, and without a clip.
+        kl_from_start: mean divergence from the policy before training, in nats, after the step.
+        l2_from_start: distance of the parameters from where training began, after the step.
+        clip_fraction: share of the tokens in the loss that the clip of the probability ratio held back.
     """
 
     slots: int
@@ -37,10 +42,15 @@ class StepRow:
     learning_rate: float
     loss: float
     unique_examples: int
+    micro_batches: int | None = None
+    kl_from_start: float | None = None
+    l2_from_start: float | None = None
+    clip_fraction: float | None = None
 
 
 COLUMNS = tuple(column.name for column in fields(StepRow))
-_WHOLE = ("slots", "tokens", "unique_examples")
+_WHOLE = ("slots", "tokens", "unique_examples", "micro_batches")
+_OPTIONAL = frozenset(column.name for column in fields(StepRow) if column.default is None)
 _LATER = frozenset({"judge_calls", "judge_tokens", "critic_tokens"})
 
 
@@ -131,7 +141,8 @@ class Ledger:
 
     def record(self, row: StepRow) -> None:
         """Add one optimizer step; BudgetError on negative counts. A loss that diverged is recorded as is."""
-        negative = [name for name in (*_WHOLE, "weight_abs", "weight_sq", "ess") if getattr(row, name) < 0]
+        counts = {name: getattr(row, name) for name in (*_WHOLE, "weight_abs", "weight_sq", "ess")}
+        negative = [name for name, value in counts.items() if value is not None and value < 0]
         if negative:
             message = f"step {len(self._rows)}: expected at least 0, got negative {', '.join(negative)}"
             raise BudgetError(message)
@@ -139,15 +150,35 @@ class Ledger:
 
     @property
     def steps(self) -> dict[str, list[float]]:
-        """The steps as a table, one list a column of `COLUMNS`."""
+        """The steps as a table, one list a column of `COLUMNS`; the later ones may hold None."""
         return {name: [getattr(row, name) for row in self._rows] for name in COLUMNS}
 
+    @classmethod
+    def from_steps(cls, steps: Mapping[str, Sequence[float | None]]) -> Self:
+        """Read a table as `steps` gives it, passed through JSON or not: what is not finite is null there.
+
+        Tables of earlier versions lack the later columns.
+        """
+        given = [name for name in COLUMNS if name in steps or name not in _OPTIONAL]
+        rows = zip(*(steps[name] for name in given), strict=True)
+        return cls(
+            StepRow(**{name: _measured(name, value) for name, value in zip(given, row, strict=True)})  # type: ignore[arg-type]
+            for row in rows
+        )
+
     def total(self, column: str) -> float:
-        """Return the sum of one column over all steps; whole for counts."""
+        """Return the sum of one column over all steps; whole for counts.
+
+        Raises:
+            BudgetError: when there is no such column, or it is undefined at a step.
+        """
         if column not in COLUMNS:
             message = f"ledger: expected a column of {', '.join(COLUMNS)}, got '{column}'"
             raise BudgetError(message)
         values = [getattr(row, column) for row in self._rows]
+        if None in values:
+            message = f"ledger: expected a {column} at every step, got none at step {values.index(None) + 1}"
+            raise BudgetError(message)
         return sum(values) if column in _WHOLE else math.fsum(values)
 
     def to_json(self) -> str:
@@ -167,17 +198,25 @@ class Ledger:
             raise BudgetError(message)
         rows = []
         for row in stored["steps"]:
-            _expect("StepRow", set(COLUMNS), row)
-            rows.append(StepRow(**{name: _number(name, row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
+            _expect("StepRow", set(COLUMNS) - (_OPTIONAL - set(row)), row)
+            rows.append(StepRow(**{name: _number(name, value) for name, value in row.items()}))  # type: ignore[arg-type]
         return cls(rows)
 
 
-def _worded(row: dict[str, float]) -> dict[str, float | str]:
+def _worded(row: dict[str, float | None]) -> dict[str, float | str | None]:
     # JSON has no word for NaN or infinity, and a run that diverged is a result.
-    return {name: value if math.isfinite(value) else str(value) for name, value in row.items()}
+    return {
+        name: value if value is None or math.isfinite(value) else str(value) for name, value in row.items()
+    }
 
 
-def _number(name: str, value: object) -> float:
+def _measured(name: str, value: float | None) -> float | None:
+    return math.nan if value is None and name not in _OPTIONAL else value
+
+
+def _number(name: str, value: object) -> float | None:
+    if value is None and name in _OPTIONAL:
+        return None
     if not isinstance(value, int | float | str):
         message = f"StepRow.{name}: expected a number, got {value!r}"
         raise BudgetError(message)

@@ -1,4 +1,6 @@
 import json
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,31 @@ def test_a_planned_dose_comes_back_from_json(plan: Any) -> None:
 )
 def test_the_effective_sample_size_by_hand(weight: list[float], expected: float) -> None:
     assert kish(weight) == pytest.approx(expected)
+
+
+def test_what_was_not_counted_at_a_step_stays_undefined() -> None:
+    measured = replace(ROW, micro_batches=1, kl_from_start=0.25, clip_fraction=0.5)
+    ledger = Ledger([measured, replace(ROW, micro_batches=2)])
+    assert ledger.steps["kl_from_start"] == [0.25, None]
+    assert ledger.total("micro_batches") == 3
+    with pytest.raises(BudgetError, match="expected a kl_from_start at every step, got none at step 2"):
+        ledger.total("kl_from_start")
+    assert Ledger.from_json(ledger.to_json()) == ledger
+    assert Ledger.from_steps(json.loads(json.dumps(ledger.steps))) == ledger
+
+
+def test_tables_of_earlier_versions_lack_the_later_columns() -> None:
+    later = ("micro_batches", "kl_from_start", "l2_from_start", "clip_fraction")
+    steps = {name: column for name, column in Ledger([ROW]).steps.items() if name not in later}
+    assert Ledger.from_steps(steps) == Ledger([ROW])
+    diverged = Ledger.from_steps(steps | {"loss": [None]})
+    assert math.isnan(diverged.rows[0].loss)
+    with pytest.raises(KeyError, match="tokens"):
+        Ledger.from_steps({"slots": [1]})
+    stored = json.loads(Ledger([ROW]).to_json())
+    for name in later:
+        del stored["steps"][0][name]
+    assert Ledger.from_json(json.dumps(stored)) == Ledger([ROW])
 
 
 def test_operations_of_a_decoder_by_hand() -> None:

@@ -33,7 +33,7 @@ class LedgerRecord:
 
 @dataclass(frozen=True)
 class StepsRecord:
-    """One optimizer step of a run, numbered from 1; `values` by column."""
+    """One optimizer step of a run, numbered from 1 through all rounds; `values` by column, its round among them."""
 
     key: str
     step: int
@@ -43,6 +43,8 @@ class StepsRecord:
 def ledger_rows(key: str, result: Mapping[str, Any]) -> LedgerRows:
     """Lay out `planned`, `dose` and `cost` of a result as a row, `allocated` and `steps` as rows.
 
+    Of several rounds, `round_of_step` says which one each step belongs to.
+
     Raises:
         BadResult: a number is none, or a column of steps is no list.
     """
@@ -51,11 +53,14 @@ def ledger_rows(key: str, result: Mapping[str, Any]) -> LedgerRows:
     run = [_row(key, RunLedgers, given)] if given else []
     allocated, counted = (_section(key, result, name) for name in ("allocated", "steps"))
     columns = {_PREFIX + name: column for name, column in allocated.items()} | dict(counted)
+    if "round_of_step" in result:
+        columns["round"] = result["round_of_step"]
     for name, column in columns.items():
         if not isinstance(column, list | tuple):
             message = f"job {key}: the steps' {name} must be a list, one number a step, came {type(column).__name__}"
             raise BadResult(message)
     taken = max(map(len, columns.values()), default=0)
+    columns.setdefault("round", [1] * taken)
     rows = [
         {
             "step": step + 1,

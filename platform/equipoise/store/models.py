@@ -187,12 +187,13 @@ class RunLedgers(Base):
 
 
 class RunSteps(Base):
-    """One optimizer step of a run, from 1: allocated beside counted; a step not taken has no counts."""
+    """One optimizer step of a run, from 1 through all rounds: allocated beside counted; one not taken has no counts."""
 
     __tablename__ = "run_steps"
 
     job: Mapped[int] = mapped_column(_Id, ForeignKey("jobs.id"), primary_key=True)
     step: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    round: Mapped[int] = mapped_column(Integer, server_default="1")
     allocated_slots: Mapped[int | None] = mapped_column(BigInteger)
     slots: Mapped[int | None] = mapped_column(BigInteger)
     allocated_tokens: Mapped[int | None] = mapped_column(BigInteger)
@@ -208,6 +209,10 @@ class RunSteps(Base):
     grad_norm: Mapped[float | None]
     learning_rate: Mapped[float | None]
     loss: Mapped[float | None]
+    micro_batches: Mapped[int | None] = mapped_column(BigInteger)
+    kl_from_start: Mapped[float | None]
+    l2_from_start: Mapped[float | None]
+    clip_fraction: Mapped[float | None]
 
 
 class Events(Base):

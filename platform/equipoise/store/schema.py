@@ -14,7 +14,7 @@ from equipoise.store.engine import Database, explain
 __all__ = ["HEAD", "KNOWN", "check_file", "prepare_file", "prepare_server", "revision_of"]
 
 # The revisions of migrations/versions, oldest first; stated here to spare every start the import of Alembic.
-KNOWN: Final = ("0001", "0002")
+KNOWN: Final = ("0001", "0002", "0003", "0004")
 HEAD: Final = KNOWN[-1]
 
 _MAGIC: Final = b"SQLite format 3\0"

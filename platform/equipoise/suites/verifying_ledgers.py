@@ -1,6 +1,5 @@
 """Whether the ledgers add up: rows against results, allocated against counted, cells of a block against each other."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,9 +8,8 @@ from equipoise.store.ledgers import ledger_rows
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
 from equipoise.suites.verifying_training import Trained
-from equipoise_budget import Dose, Ledger, PlannedDose, StepRow, allocated_steps, breaches
+from equipoise_budget import Dose, Ledger, PlannedDose, allocated_steps, breaches
 from equipoise_budget.allocation import ALLOCATED
-from equipoise_budget.ledger import COLUMNS
 
 __all__ = ["check_ledger", "check_matches", "check_rows"]
 
@@ -111,7 +109,9 @@ def _check_breaches(trained: Trained, planned: PlannedDose, rel: float, findings
     result = trained.job.result
     assert result is not None
     dose = Dose.from_json(result["dose"])
-    found = breaches(planned, dose, budget=trained.budget, ledger=_ledger(result["steps"]), tolerance=rel)
+    found = breaches(
+        planned, dose, budget=trained.budget, ledger=Ledger.from_steps(result["steps"]), tolerance=rel
+    )
     told = tuple(result["breaches"])
     if found == told:
         findings.compared["counted"] += 1
@@ -126,12 +126,6 @@ def _check_breaches(trained: Trained, planned: PlannedDose, rel: float, findings
     for sentence in told:
         if sentence not in found:
             findings.fault(trained.job.key, "breach", "one that can be counted again", sentence)
-
-
-def _ledger(steps: Mapping[str, Sequence[float | None]]) -> Ledger:
-    """The steps of a result; JSON has no word for what is not finite."""
-    rows = zip(*(steps[name] for name in COLUMNS), strict=True)
-    return Ledger(StepRow(*(math.nan if value is None else value for value in row)) for row in rows)  # type: ignore[arg-type]
 
 
 def check_matches(trained: Iterable[Trained], findings: Findings) -> None:

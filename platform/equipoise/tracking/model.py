@@ -22,7 +22,8 @@ DIGEST_WIDTH = 36  # MLflow's column for the digest of a dataset
 _CURVES = {
     "loss": "train/loss",
     "grad_norm": "train/grad_norm",
-    "kl": "train/kl",
+    "kl_from_start": "train/kl",
+    "clip_fraction": "train/clip_fraction",
     "tokens": "budget/tokens_by_step",
     "ess": "budget/ess_by_step",
 }

@@ -23,6 +23,7 @@ class _Step:
     norm: float = 0.0
     token_weight_abs: float = 0.0
     token_weight_sq: float = 0.0
+    clipped: int | None = None
 
 
 @dataclass
@@ -55,8 +56,12 @@ class Counts:
         tokens: int,
         loss: float,
         token_weights: Sequence[float] = (),
+        clipped: int | None = None,
     ) -> None:
-        """Note the rows of one forward pass; an example of -1 is a row of padding."""
+        """Note the rows of one forward pass; an example of -1 is a row of padding.
+
+        Of the `tokens` the clip of the ratio held back as many as are `clipped`; None where there is no clip.
+        """
         under_way = self._open
         under_way.examples += examples
         under_way.weights += weights
@@ -66,13 +71,21 @@ class Counts:
         under_way.loss += loss
         under_way.token_weight_abs += math.fsum(abs(weight) for weight in token_weights)
         under_way.token_weight_sq += math.fsum(weight * weight for weight in token_weights)
+        if clipped is not None:
+            under_way.clipped = (under_way.clipped or 0) + clipped
 
     def gradient(self, norm: float) -> None:
         """Note the norm of the gradient before clipping; of several passes of a step the last one stands."""
         self._open.norm = norm
 
-    def step(self, learning_rate: float) -> None:
-        """Close an optimizer step."""
+    def step(self, learning_rate: float, *, kl: float | None = None, l2: float | None = None) -> None:
+        """Close an optimizer step.
+
+        Args:
+            learning_rate: that it was taken with.
+            kl: divergence from the start after it, None where it was not measured or there is none.
+            l2: distance of the parameters from the start after it, None where it was not measured.
+        """
         taken, self._open = self._open, _Step()
         self.examples += taken.examples
         self.weights += taken.weights
@@ -91,5 +104,10 @@ class Counts:
             learning_rate=learning_rate,
             loss=taken.loss,
             unique_examples=len({example for example in taken.examples if example >= 0}),
+            micro_batches=taken.passes,
+            kl_from_start=kl,
+            l2_from_start=l2,
+            # Of no tokens there is no share.
+            clip_fraction=None if taken.clipped is None or not taken.tokens else taken.clipped / taken.tokens,
         )
         self.ledger.record(row)

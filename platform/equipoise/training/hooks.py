@@ -9,12 +9,16 @@ from transformers import Trainer
 
 from equipoise.errors import ExecutionError
 from equipoise.training.counts import Counts
+from equipoise.training.displacement import Moved, Watch
 from equipoise_budget.plan import Plan
 
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
 __all__ = ["CountedTrainer", "DivergedError", "refuse_dropout"]
+
+
+Clip = tuple[float, float] | None
 
 
 class DivergedError(Exception):
@@ -38,6 +42,8 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
         refuse_dropout(model)
         self.counts = Counts()
         self.carried: dict[str, Any] | None = None
+        self.watch: Watch | None = None
+        self.arrived = False
         self._plan, self._policy = plan, model
         self._sound: list[torch.Tensor] = []
         super().__init__(model=model, **others)
@@ -58,29 +64,38 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
         return optimizer
 
     def _count_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        self.counts.step(float(optimizer.param_groups[0]["lr"]))
+        moved = Moved() if self.watch is None else self.watch.after(len(self.counts.ledger) + 1, self._policy)
+        self.counts.step(float(optimizer.param_groups[0]["lr"]), kl=moved.kl, l2=moved.l2)
+        if moved.arrived:
+            self.arrived = self.control.should_training_stop = True
 
     def _get_train_sampler(self, *_: object, **__: object) -> SequentialSampler:
         return SequentialSampler(range(self._plan.slots))
 
-    def book(self, batch: dict[str, torch.Tensor], tokens: int, loss: torch.Tensor) -> None:
+    def book(
+        self, batch: dict[str, torch.Tensor], logprobs: torch.Tensor, loss: torch.Tensor, clip: Clip
+    ) -> None:
         """Count the rows of one forward pass, if its loss is finite.
 
         Args:
             batch: made by `SlotCollator`.
-            tokens: that are in the loss.
+            logprobs: (A,) of its action tokens, under the policy as it is.
             loss: a scalar.
+            clip: of the ratio; None where there is none.
         """
         if not torch.isfinite(loss):
             message = f"the loss became {loss.item()} at optimizer step {len(self.counts.ledger) + 1}"
             raise DivergedError(message)
+        inside = ~torch.isnan(batch["token_weight"])
+        weight = batch["token_weight"][inside]
         self.counts.rows(
             examples=batch["example"].tolist(),
             weights=batch["weight"].tolist(),
             lengths=batch["mask"].sum(dim=1).tolist(),
-            tokens=tokens,
+            tokens=int(inside.sum()),
             loss=float(loss.detach()),
-            token_weights=batch["token_weight"][~torch.isnan(batch["token_weight"])].tolist(),
+            token_weights=weight.tolist(),
+            clipped=None if clip is None else _clipped(logprobs[inside], batch["old"][inside], weight, clip),
         )
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -115,6 +130,19 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
 
     def log(self, *_: object, **__: object) -> None:
         """Nothing is logged from here: the counts are the record."""
+
+
+def _clipped(
+    logprobs: torch.Tensor, old: torch.Tensor, weight: torch.Tensor, clip: tuple[float, float]
+) -> int:
+    """Tokens that the clip held back: their ratio has left its bounds on the side to which their credit pushes it.
+
+    Elsewhere ``min(w r, w clip(r))`` is ``w r``, and the clip changes nothing. Source: Schulman et al., arXiv
+    1707.06347, section 3; as TRL counts its `clip_ratio/region_mean`.
+    """
+    ratio = (logprobs.detach() - old.to(logprobs.dtype)).exp()
+    held = ((ratio < 1 - clip[0]) & (weight < 0)) | ((ratio > 1 + clip[1]) & (weight > 0))
+    return int(held.sum())
 
 
 def refuse_dropout(model: torch.nn.Module) -> None:

@@ -17,6 +17,10 @@ and `dr_grpo` where they differ in rows. Here a step is always one micro-batch, 
 `bnpo` and `dapo` agree. In all but `dr_grpo` the divisor depends on which tokens a rule leaves in the loss: a rule that
 leaves fewer gives each of them more weight.
 
+Empty slots (`under: pad`) are treated like those that a ragged last step lacks: their tokens divide nothing, and the
+step counts for its share of a batch. So in every loss a step with empty slots is the step without them, and what an
+empty slot happens to show changes nothing.
+
 Source: huggingface/trl 1.16.0 (PyPI), trl/trainer/grpo_trainer.py:3020-3292.
 """
 
@@ -72,6 +76,7 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
         self._settings = settings
         self._collate = SlotCollator(transcripts, plan, reference(model, transcripts, settings))
         self._batch: Tensors = {}
+        self._logprobs = torch.zeros(0)
         super().__init__(
             model=model,
             reward_funcs=_no_reward,
@@ -90,7 +95,8 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
         batch = self._batch = self._collate(inputs)
         known = ~torch.isnan(batch["token_weight"])
         kind = self._policy.dtype
-        inside = _spread(known, batch)
+        # An empty slot has no tokens to divide by: it holds a row only because a tensor must.
+        inside = _spread(known & (batch["example"] >= 0)[batch["row"]], batch)
         recorded = {
             "prompt_ids": batch["ids"][:, :1],
             "prompt_mask": batch["mask"][:, :1],
@@ -112,14 +118,19 @@ class OnPolicyTrainer(CountedTrainer, GRPOTrainer):  # type: ignore[misc] # TRL 
         rows = rows_of(self._batch)
         logits = model(input_ids=rows.ids, attention_mask=rows.mask, use_cache=False).logits
         logprobs = token_logprobs(logits / self._settings.temperature, rows, self._settings.normalisation)
+        self._logprobs = logprobs.detach()
         spread = _spread(logprobs, self._batch)
         return spread, torch.full_like(spread, torch.nan), None
 
     def _compute_loss(self, model: torch.nn.Module, inputs: Tensors) -> torch.Tensor:
-        """TRL's loss, for the share of the batch that a ragged last step has: no slot weighs more for that."""
+        """TRL's loss, for the share of the batch that a ragged or padded step has: no slot weighs more for that."""
         loss: torch.Tensor = super()._compute_loss(model, inputs)
-        loss = loss * (len(self._batch["example"]) / self._plan.batch)
-        self.book(self._batch, int(inputs["num_items_in_batch"]), loss)
+        example = self._batch["example"]
+        # The other two divide by rows, and empty ones are among them.
+        by_tokens = self._settings.loss in ("bnpo", "dapo")
+        rows = int((example >= 0).sum()) if by_tokens else len(example)
+        loss = loss * (rows / self._plan.batch)
+        self.book(self._batch, self._logprobs, loss, self._settings.clip)
         return loss
 
 

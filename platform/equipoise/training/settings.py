@@ -19,6 +19,8 @@ class TrainingSettings:
             None leaves the plain policy gradient.
         loss: one of the losses of TRL's GRPOTrainer (`equipoise.training.on_policy`); None for the weighted
             likelihood of its SFTTrainer (`equipoise.training.trainer`).
+        measure_every: optimizer steps between two measurements of KL and L2 from the start, which cost a forward
+            pass over up to 511 turns each; None for none but those that a plan's stop needs.
         seed: for the trainer's own generators; the order of the rows does not depend on it.
     """
 
@@ -29,4 +31,5 @@ class TrainingSettings:
     temperature: float = 1.0
     clip: tuple[float, float] | None = None
     loss: str | None = None
+    measure_every: int | None = None
     seed: int = 0

@@ -22,6 +22,7 @@ from equipoise.policies.rows import token_logprobs
 from equipoise.policies.tokens import WordTokens
 from equipoise.policies.transcripts import Transcripts
 from equipoise.training.counts import Counts
+from equipoise.training.displacement import Watch
 from equipoise.training.hooks import CountedTrainer, DivergedError
 from equipoise.training.settings import TrainingSettings
 from equipoise.training.slots import SlotCollator, reference, rows_of
@@ -96,7 +97,7 @@ class CreditTrainer(CountedTrainer, SFTTrainer):  # type: ignore[misc] # TRL shi
         old = inputs["old"].to(logprobs.dtype)[inside]
         gain = _gain(logprobs[inside], old, weight, self._settings.clip)
         loss = -gain.sum() / self._plan.batch
-        self.book(inputs, int(inside.sum()), loss)
+        self.book(inputs, logprobs, loss, self._settings.clip)
         return (loss, outputs) if return_outputs else loss
 
 
@@ -151,7 +152,7 @@ def train_on_plan(
     folder: Path,
     moments: dict[str, Any] | None = None,
 ) -> Training:
-    """Train a model in place on every slot of a plan.
+    """Train a model in place on every slot of a plan, or up to the displacement at which it is to stop.
 
     With the moments of an earlier call the optimizer goes on where that ended: two plans one after the other leave
     the weights that one plan of both leaves.
@@ -165,6 +166,7 @@ def train_on_plan(
     """
     trainer = _trainer_of(settings)(model, words, transcripts, plan, settings, folder)
     trainer.carried = moments
+    trainer.watch = Watch.of(model, transcripts, settings.measure_every, plan.stop)
     try:
         trainer.train()
         trainer.check_weights()
@@ -174,7 +176,7 @@ def train_on_plan(
         return Training(trainer.counts, str(error))
     model.eval()
     taken = len(trainer.counts.ledger)
-    if taken != plan.steps:
+    if taken != plan.steps and not trainer.arrived:
         message = (
             f"expected {plan.steps} optimizer steps of {plan.batch} slots, counted {taken}; "
             "the trainer ended early, so nothing of this run may be used"

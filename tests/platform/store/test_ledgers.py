@@ -26,6 +26,9 @@ def test_allocated_stands_beside_counted_and_a_step_not_taken_has_no_counts() ->
         (1, 2, 2),
         (2, 2, None),
     ]
+    assert [row["round"] for row in rows.steps] == [1, 1]
+    later = ledger_rows("b0/cell/a/matched/0", RESULT | {"round_of_step": [1, 2]})
+    assert [row["round"] for row in later.steps] == [1, 2]
     assert ledger_rows("b0/base", {"kind": "base"}) == ledger_rows("b0/base", {})
 
 

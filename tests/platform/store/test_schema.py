@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -13,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from equipoise.errors import StoreError
-from equipoise.store import DATABASE_FILE, inspect_store, open_store
+from equipoise.store import DATABASE_FILE, JobSpec, inspect_store, open_store, this_worker
 from equipoise.store.models import Base
 from equipoise.store.schema import HEAD, KNOWN
 
@@ -36,6 +37,29 @@ def test_the_stated_revisions_are_those_of_the_migrations() -> None:
     script = ScriptDirectory.from_config(config)
     assert tuple(revision.revision for revision in reversed(list(script.walk_revisions()))) == KNOWN
     assert script.get_current_head() == HEAD
+
+
+def test_steps_of_an_earlier_version_are_kept_without_what_was_not_counted(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    suite = "eq1:" + "ab" * 32
+    store.add_suite(suite, "small", {}, "2026-09-21")
+    store.add_jobs(suite, [JobSpec("b0/cell/a/matched/0", "cell")])
+    lease = store.claim(this_worker())
+    assert lease is not None
+    store.finish(lease, {"steps": {"slots": [4], "micro_batches": [1], "kl_from_start": [0.5]}})
+    store.close()
+    engine = create_engine(f"sqlite:///{tmp_path / DATABASE_FILE}")
+    config = Config()
+    config.set_main_option("script_location", "equipoise.store:migrations")
+    config.set_main_option("path_separator", "os")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0002")
+    engine.dispose()
+    store = open_store(tmp_path)
+    (row,) = store.steps(suite, "b0/cell/a/matched/0")
+    store.close()
+    assert (row.values["slots"], row.values["micro_batches"], row.values["kl_from_start"]) == (4, None, None)
 
 
 def test_the_database_writes_ahead_and_the_record_is_append_only(tmp_path: Path) -> None:
@@ -97,7 +121,7 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     connection.execute("UPDATE alembic_version SET version_num='9999'")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="revision '9999', this version of equipoise knows up to '0002'"):
+    with pytest.raises(StoreError, match="revision '9999', this version of equipoise knows up to '0004'"):
         open_store(tmp_path)
 
 

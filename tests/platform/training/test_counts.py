@@ -28,3 +28,19 @@ def test_rows_of_a_step_that_was_never_taken_leave_no_trace() -> None:
     counts.gradient(9.0)
     assert len(counts.ledger) == 1
     assert (counts.examples, counts.tokens, counts.micro_batches) == ([1], 2, 1)
+
+
+def test_what_the_clip_held_back_is_a_share_of_the_tokens_of_the_whole_step() -> None:
+    counts = Counts()
+    counts.rows([4], [1.0], [10], tokens=6, loss=0.5, clipped=3)
+    counts.rows([5], [1.0], [10], tokens=2, loss=0.5, clipped=1)
+    counts.step(0.01, kl=0.25, l2=1.5)
+    counts.rows([4], [1.0], [10], tokens=6, loss=0.5)
+    counts.step(0.01)
+    counts.rows([4], [1.0], [10], tokens=0, loss=0.5, clipped=0)
+    counts.step(0.01)
+    first, unclipped, empty = counts.ledger.rows
+    assert (first.micro_batches, first.clip_fraction) == (2, 0.5)
+    assert (first.kl_from_start, first.l2_from_start) == (0.25, 1.5)
+    assert (unclipped.clip_fraction, unclipped.kl_from_start, unclipped.l2_from_start) == (None, None, None)
+    assert empty.clip_fraction is None
