@@ -132,3 +132,66 @@ def test_an_unknown_axis_is_told_the_nearest() -> None:
 def test_unknown_keys_of_the_sections_of_a_budget_are_refused() -> None:
     found = faults("examples: 64, targets: {token: 1}, refill: {caps: 1}, generation: {tokens: 1}")
     assert set(found) == {"budget.targets.token", "budget.refill.caps", "budget.generation.tokens"}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "examples", "found"),
+    [
+        (
+            3,
+            48,
+            {
+                "budget.optimizer_steps": "expected a multiple of collection.rounds (3), for it is the total of all "
+                "rounds, got 4; the nearest are 3 and 6"
+            },
+        ),
+        (
+            8,
+            48,
+            {
+                "budget.optimizer_steps": "expected a multiple of collection.rounds (8), for it is the total of all "
+                "rounds, got 4; the nearest are 8"
+            },
+        ),
+        (
+            5,
+            48,
+            {
+                "budget.examples": "expected a multiple of collection.rounds (5), for it is the total of all rounds, "
+                "got 48; the nearest are 45 and 50",
+                "budget.optimizer_steps": "expected a multiple of collection.rounds (5), for it is the total of all "
+                "rounds, got 4; the nearest are 5",
+            },
+        ),
+    ],
+)
+def test_rounds_share_the_budget_exactly(rounds: int, examples: int, found: dict[str, str]) -> None:
+    collection = f"collection: {{rollouts_per_task: 2, rounds: {rounds}}}\n"
+    assert faults_of_rounds(f"examples: {examples}", collection) == found
+
+
+def faults_of_rounds(budget: str, collection: str) -> dict[str, str]:
+    text = f"{BASE}budget: {{optimizer_steps: 4, {budget}}}\n".replace(
+        "collection: {rollouts_per_task: 2}\n", collection
+    )
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(text.encode(), "s.yaml", rules=RULES)
+    return {fault.path: fault.message for fault in caught.value.faults}
+
+
+def test_more_rounds_hold_more_examples_and_axes_that_do_not_add_up_are_refused() -> None:
+    collection = "collection: {rollouts_per_task: 2, rounds: 2}\n"
+    found = faults_of_rounds("examples: 132, max_repetition: 1", collection)
+    assert found["budget.examples"].startswith(
+        "expected at most 128, got 132: 4 tasks x 2 rollouts x 8 turns x 2 rounds are at most 128 distinct"
+    )
+    found = faults_of_rounds(
+        "examples: 64, match: [examples, optimizer_steps, effective_sample_size, displacement], "
+        "targets: {effective_sample_size: 17, displacement: 0.1}",
+        collection,
+    )
+    assert "got displacement with 2 rounds" in found["budget.match[3]"]
+    assert "add weight_mass" in found["budget.match[2]"]
+    assert found["budget.targets.effective_sample_size"] == (
+        "expected at most 16, got 17: 4 tasks x 2 rollouts x 2 rounds and 64 slots hold no more trajectories"
+    )
