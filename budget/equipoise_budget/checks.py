@@ -73,7 +73,10 @@ def breaches(
 
 
 def reached(budget: Budget, dose: Dose) -> dict[str, dict[str, float | bool | None]]:
-    """Return target, tolerance and what was counted for each optional axis that is matched, and whether it held."""
+    """Return target, tolerance and what was counted for each optional axis that is matched, and whether it held.
+
+    Of a displacement, also the optimizer steps after which it was reached, or given up.
+    """
     found: dict[str, dict[str, float | bool | None]] = {}
     for axis, target in budget.targets.items():
         counted = getattr(dose, _REACHED[axis][0])
@@ -83,6 +86,8 @@ def reached(budget: Budget, dose: Dose) -> dict[str, dict[str, float | bool | No
             "counted": counted,
             "held": counted is not None and budget.holds(axis, counted),
         }
+        if axis == "displacement":
+            found[axis]["steps"] = dose.optimizer_steps
     return found
 
 

@@ -114,6 +114,9 @@ class Training(Section):
             plain policy gradient.
         path: Which of TRL's trainers: `sft`, the likelihood weighted by credit, or `grpo`, its on-policy trainer.
         loss: How `grpo` makes one number of the tokens of a step; null for `sft`, which has one way.
+        measure_every: Optimizer steps between two measurements of how far the policy has moved (KL and L2 from the
+            start, in the ledger); null for none but the last, and every step where `displacement` is matched. Changes
+            no step.
     """
 
     learning_rate: Positive = 1e-3
@@ -122,6 +125,7 @@ class Training(Section):
     clip: Clip | None = None
     path: Literal["sft", "grpo"] = "sft"
     loss: Literal["grpo", "bnpo", "dr_grpo", "dapo"] | None = None
+    measure_every: Size | None = None
 
     @model_validator(mode="after")
     def _loss_belongs_to_its_path(self) -> "Training":

@@ -308,6 +308,15 @@ def test_a_run_that_stops_at_a_displacement_owes_that_and_not_its_last_slots(
     planned, dose, _ = received
     longer = Budget(8, 4, targets={"displacement": 0.5, "tokens": 99.0})
     assert breaches(planned, dose, budget=longer) == ()
+    told = reached(longer, dose)
+    assert told["displacement"] == {
+        "target": 0.5,
+        "tolerance": 0.1,
+        "counted": 0.52,
+        "held": True,
+        "steps": 1,
+    }
+    assert "steps" not in told["tokens"]
     further = Budget(8, 4, targets={"displacement": 0.6})
     assert breaches(planned, dose, budget=further) == (
         "the budget is 0.6 divergence from the start within 0.1, counted 0.52 after 1 steps",

@@ -189,5 +189,6 @@ def _settings(world: World) -> TrainingSettings:
         temperature=world.suite.collection.temperature,
         clip=training.clip,
         loss=training.loss,
+        measure_every=training.measure_every,
         seed=world.seed("trainer") % 2**31,
     )
