@@ -15,7 +15,8 @@ _REPETITION, _PADDING = 4.0, 0.5
 def cells_outlook(suite: Suite, pilot: Pilot | None) -> list[dict[str, Any]]:
     """One row for each condition and arm: its budget, and, where a pilot measured it, what will fill it and cost it.
 
-    What is not known is None. Numbers of the pilot are scaled by the rollouts collected in a block.
+    What is not known is None. Numbers of the pilot are scaled by the rollouts collected in a round. Later rounds are
+    taken to leave and cost what the first one does: what policies will have learnt by then is not known.
 
     Args:
         suite: checked.
@@ -53,7 +54,7 @@ class _Known:
 
     Attributes:
         measured: of the pilot.
-        scale: rollouts collected in a block, over the pilot's.
+        scale: rollouts collected in a round, over the pilot's.
     """
 
     measured: Measured
@@ -73,18 +74,18 @@ def _known(suite: Suite, pilot: Pilot | None, condition: str) -> _Known | None:
 
 
 def _row(suite: Suite, condition: str, arm: str, known: _Known | None) -> dict[str, Any]:
-    budget, native = suite.budget, arm == "native"
+    budget, native, rounds = suite.budget, arm == "native", suite.collection.rounds
     prompts = None if known is None else _prompts(suite, known, limited=native or budget.doubly)
     left = None if known is None or prompts is None else _left(suite, known, prompts)
-    slots = left if native else budget.examples
-    steps = None if slots is None else math.ceil(slots / budget.batch)
+    slots = budget.examples if not native else None if left is None else left * rounds
+    steps = None if slots is None else math.ceil(slots / rounds / budget.batch) * rounds
     return {
         "condition": condition,
         "arm": arm,
         "slots": slots,
         "steps": steps,
-        "native_examples": None if known is None else known.examples,
-        "native_steps": None if known is None else math.ceil(known.examples / budget.batch),
+        "native_examples": None if known is None else known.examples * rounds,
+        "native_steps": None if known is None else math.ceil(known.examples / budget.batch) * rounds,
         "prompts": prompts,
         "of_prompts": suite.environment.tasks.pool,
         "fill": _fill(suite, arm, left),
@@ -111,20 +112,25 @@ def _left(suite: Suite, known: _Known, prompts: int) -> int:
 
 
 def _most(suite: Suite) -> int:
-    """Turns that a block can hold at all."""
+    """Turns that a round can hold at all."""
     return suite.environment.tasks.pool * suite.collection.rollouts_per_task * suite.environment.horizon
 
 
+def _share(suite: Suite) -> int:
+    """Slots of a matched or twin run in one round."""
+    return suite.budget.examples // suite.collection.rounds
+
+
 def _fill(suite: Suite, arm: str, left: int | None) -> str | None:
-    budget = suite.budget
+    budget, slots = suite.budget, _share(suite)
     if arm == "native":
         return "native"
     if left is None:
         # However many turns a rule leaves, they are fewer than the slots.
-        return budget.under if _most(suite) < budget.examples else None
-    if left == budget.examples:
+        return budget.under if _most(suite) < slots else None
+    if left == slots:
         return "exact"
-    return budget.under if left < budget.examples else budget.over
+    return budget.under if left < slots else budget.over
 
 
 def _shares(suite: Suite, arm: str, left: int | None) -> dict[str, float | None]:
@@ -134,7 +140,7 @@ def _shares(suite: Suite, arm: str, left: int | None) -> dict[str, float | None]
     )
     if left is None:
         return dict.fromkeys(nothing) if arm != "native" else {**nothing, "repetition": 1.0}
-    slots, fill = suite.budget.examples, _fill(suite, arm, left)
+    slots, fill = _share(suite), _fill(suite, arm, left)
     if fill not in ("resample", "cycle", "pad", "refill"):
         return {**nothing, "repetition": 1.0}
     if not left:
@@ -156,7 +162,7 @@ def _price(suite: Suite, known: _Known | None, slots: int | None) -> dict[str, f
         return {"flops": None, "seconds": None}
     measured, evaluation, tasks = known.measured, suite.evaluation, suite.environment.tasks
     episodes = tasks.pool * evaluation.episodes_per_task + tasks.held_out * evaluation.held_out_episodes
-    generation = measured.generation.flops * known.scale
+    generation = measured.generation.flops * known.scale * suite.collection.rounds
     flops = None if measured.flops_per_slot is None else generation + slots * measured.flops_per_slot
     seconds = None
     if measured.seconds_per_slot is not None and measured.seconds_per_episode is not None:

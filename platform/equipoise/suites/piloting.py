@@ -1,9 +1,10 @@
 """What a pilot measured of a suite's conditions: examples, costs and times, read from its store."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from equipoise.errors import HomeError
 from equipoise.store import Store, open_store
@@ -84,11 +85,10 @@ class Pilot:
                 continue
             if not result["dose"]["slots"]:
                 continue
-            refill = (result.get("generation") or {}).get("refill")
-            flops = result["cost"]["flops"] - (refill["cost"]["flops"] if refill else 0.0)
             seconds = result["seconds"]
             episodes = sum(int(outcome["episodes"]) for outcome in result["outcomes"])
-            yield result["dose"]["slots"], flops, seconds["train"], seconds["evaluate"], episodes
+            trained = _flops_of_training(result)
+            yield result["dose"]["slots"], trained, seconds["train"], seconds["evaluate"], episodes
 
 
 def read_pilot(home: Path, suite: Suite) -> Pilot:
@@ -129,6 +129,14 @@ def _newest_first(store: Store) -> Iterator[Pilot]:
 
 def _has_signals(pilot: Pilot) -> bool:
     return any(result["kind"] == "signals" for result in pilot.results.values())
+
+
+def _flops_of_training(result: Mapping[str, Any]) -> float:
+    """Operations of a cell's training alone: without what it collected and measured itself."""
+    if "rounds" in result:
+        return sum(float(told["trained"]["flops"]) for told in result["rounds"])
+    refill = (result.get("generation") or {}).get("refill")
+    return float(result["cost"]["flops"]) - (float(refill["cost"]["flops"]) if refill else 0.0)
 
 
 def _rules(suite: Suite) -> list[tuple[str, str, dict[str, object]]]:

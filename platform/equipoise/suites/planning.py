@@ -34,12 +34,14 @@ def outline(suite: Suite, sd: float, pilot: Pilot | None = None) -> dict[str, An
         c.id for c in suite.conditions if not c.baseline and c.control is None and _has_content(suite, c.id)
     ]
     told_apart = any(_has_content(suite, c.id) for c in suite.conditions)
+    collected = tasks.pool * suite.collection.rollouts_per_task
     content = told_apart and suite.arms.matched and suite.arms.twins > 0 and suite.blocks > 1
     return {
         "cells": len(cells),
         "jobs": sum(kinds.values()),
         "jobs_by_kind": dict(kinds),
-        "episodes_collected": suite.blocks * tasks.pool * suite.collection.rollouts_per_task,
+        # The first round's are a block's, those of later ones each cell's own.
+        "episodes_collected": collected * (suite.blocks + len(cells) * (suite.collection.rounds - 1)),
         "episodes_judged": (len(cells) + suite.blocks) * judged,
         "slots_of_a_matched_run": suite.budget.examples,
         "optimizer_steps_of_a_matched_run": suite.budget.optimizer_steps,

@@ -147,3 +147,18 @@ def test_a_limit_of_generation_leaves_prompts_out_where_it_holds() -> None:
         assert row(rows, "sparse", "native")["slots"] == 20
         assert row(rows, "sparse", "matched")["prompts"] == (4 if doubly else 8)
         assert row(rows, "outcome", "native")["prompts"] == 8
+
+
+def test_rounds_share_the_slots_and_each_costs_its_collection() -> None:
+    rounds = suite_of().model_copy(
+        update={"collection": suite_of().collection.model_copy(update={"rounds": 2})}
+    )
+    rows = cells_outlook(rounds, pilot_of(suite_of()))
+    native, matched = (row(rows, "outcome", arm) for arm in ("native", "matched"))
+    assert (native["slots"], native["steps"]) == (200, 26)
+    assert (matched["slots"], matched["steps"], matched["fill"]) == (64, 8, "thin")
+    assert matched["flops"] == 2 * 500 + 64 * 10
+    # 20 examples are left for the 32 slots of a round.
+    sparse = row(rows, "sparse", "matched")
+    assert (sparse["fill"], sparse["repetition"]) == ("resample", 1.6)
+    assert sparse["share_repeated"] == pytest.approx(1 - 20 * (1 - 0.95**32) / 32, abs=5e-4)
