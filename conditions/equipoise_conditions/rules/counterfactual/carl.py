@@ -63,7 +63,7 @@ CARL = Rule(
         extra_rollouts="forks for each task, each from its branch on",
         edge="a task without forks has no example when initial is 1; a tree that always ends alike gives 0 to every "
         "forked action",
-        caveats="\"72 % fewer updates\" is a statement about the dose, not about the credit: its full version costs "
+        caveats='"72 % fewer updates" is a statement about the dose, not about the credit: its full version costs '
         "4.5 % fewer GPU-hours than GRPO, and only the one with a single initial trajectory is cheaper. Updating "
         "all actions, or forking at random, came within about a point or two of it in the paper. States where the "
         "policy is confidently wrong have low entropy and are never forked.",
