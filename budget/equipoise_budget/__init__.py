@@ -10,7 +10,7 @@ from equipoise_budget.fills import matched, native
 from equipoise_budget.flops import Decoder
 from equipoise_budget.generation import LIMITS, Affordable, affordable, apportioned
 from equipoise_budget.ledger import Cost, Ledger, StepRow
-from equipoise_budget.meters import Meter
+from equipoise_budget.meters import Meter, Meters, charge
 from equipoise_budget.plan import PADDING, Plan
 from equipoise_budget.refill import further_rollouts
 from equipoise_budget.rounds import Joined, Levels, share_of
@@ -33,6 +33,7 @@ __all__ = [
     "Ledger",
     "Levels",
     "Meter",
+    "Meters",
     "Plan",
     "PlannedDose",
     "StepRow",
@@ -43,6 +44,7 @@ __all__ = [
     "apportioned",
     "as_csv",
     "breaches",
+    "charge",
     "counted_dose",
     "fitted",
     "further_rollouts",

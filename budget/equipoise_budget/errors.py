@@ -15,8 +15,8 @@ class EmptyBudget(BudgetRefused):  # named after what is wrong with the budget
     """There is not one example to fill a plan with."""
 
 
-class BudgetExceeded(BudgetError):  # noqa: N818 - named after what happened
-    """More was spent than a meter allows.
+class BudgetExceeded(BudgetRefused):  # named after what happened
+    """More was spent than a meter allows: the work that spends ends there.
 
     Attributes:
         meter: the name of the meter that tripped.
@@ -27,4 +27,7 @@ class BudgetExceeded(BudgetError):  # noqa: N818 - named after what happened
 
     def __init__(self, meter: str, unit: str, limit: float, usage: float) -> None:
         self.meter, self.unit, self.limit, self.usage = meter, unit, limit, usage
-        super().__init__(f"meter '{meter}': expected at most {limit:g} {unit}, spent {usage:g}")
+        super().__init__(
+            f"meter '{meter}': expected at most {limit:.15g} {unit}, spent {usage:.15g}; "
+            f"raise {meter} by at least {usage - limit:.15g}, or do less"
+        )

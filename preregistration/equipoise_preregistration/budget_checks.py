@@ -201,7 +201,7 @@ def _kinds(arms: Arms, conditions: Mapping[int, Condition]) -> Iterator[tuple[tu
 
 
 def generation_is_limited(draft: Draft) -> Iterator[Problem]:
-    """Both sides can be matched only where both have a budget, and a refill would spend beyond it."""
+    """Both sides can be matched only where both have a budget."""
     budget = draft.budget
     if budget is None or not budget.doubly:
         return
@@ -211,12 +211,6 @@ def generation_is_limited(draft: Draft) -> Iterator[Problem]:
             "`generation: {rollout_tokens: ...}`, or `doubly: false`"
         )
         yield Problem(("budget", "doubly"), message)
-    if budget.under == "refill":
-        message = (
-            "expected resample, cycle or pad where `doubly: true`, got refill, which generates beyond the limits "
-            "of budget.generation"
-        )
-        yield Problem(("budget", "under"), message)
 
 
 BUDGET_CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (

@@ -118,10 +118,11 @@ def test_a_twin_that_moves_weight_between_trajectories_cannot_keep_their_effecti
     assert parsed(budget, "arms: {twin: anywhere}\n").arms.twin == "anywhere"
 
 
-def test_both_sides_need_a_limit_that_no_refill_breaks() -> None:
+def test_both_sides_need_a_limit() -> None:
     found = faults("examples: 64, under: refill, doubly: true")
-    assert set(found) == {"budget.doubly", "budget.under"}
-    assert "got refill, which generates beyond the limits" in found["budget.under"]
+    assert set(found) == {"budget.doubly"}
+    limited = parsed("examples: 64, under: refill, doubly: true, generation: {flops: 1.0e9}").budget
+    assert limited.generation.limits == {"flops": 1e9}
 
 
 def test_an_unknown_axis_is_told_the_nearest() -> None:

@@ -9,7 +9,7 @@ from equipoise.execution.costs import played
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler, opening
-from equipoise_budget import Cost
+from equipoise_budget import Cost, charge
 
 __all__ = ["collect", "played_pool"]
 
@@ -58,4 +58,4 @@ def played_pool(world: World, sampler: Sampler) -> tuple[Batch, Cost]:
     states = [world.env.reset("pool", task) for task in tasks]
     starts = [Start(state, opening(world.words, state)) for state in states]
     episodes = sampler.play(starts, world.uniforms(len(starts), "collect"))
-    return batch_of(episodes, tasks, sampler.bank), played(sampler.model, starts, episodes)
+    return batch_of(episodes, tasks, sampler.bank), charge(played(sampler.model, starts, episodes))

@@ -12,7 +12,7 @@ from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler
 from equipoise.policies.rows import ranges
 from equipoise.policies.transcripts import Transcripts
-from equipoise_budget import Cost
+from equipoise_budget import Cost, charge
 from equipoise_conditions.forks import Forks, select_forks
 from equipoise_conditions.trajectories import Trajectories
 
@@ -54,7 +54,7 @@ def _execute(world: World, sampler: Sampler, batch: Batch, chosen: Forks, wave: 
     episodes = sampler.play(starts, world.uniforms(len(starts), "forks", wave))
     tasks = trajectories.task[chosen.parent].tolist()
     grown = append(batch, batch_of(episodes, tasks, sampler.bank), chosen.parent, chosen.branch)
-    return grown, played(sampler.model, starts, episodes, restored=True)
+    return grown, charge(played(sampler.model, starts, episodes, restored=True))
 
 
 def append(batch: Batch, forks: Batch, parents: IntArray, branches: IntArray) -> Batch:

@@ -71,7 +71,7 @@ def material_of(
     """Read what the earlier jobs left; collect further rollouts, or leave prompts out, where the budget says so.
 
     Native cells never refill, and always keep to the limits of generation; the others keep to them if both sides are
-    matched.
+    matched. Cells that refill keep to them by ending where they would pass one: no prompt is left out.
 
     Args:
         world: the block.
@@ -80,12 +80,12 @@ def material_of(
         model: the policy that collected.
     """
     found = Material(Batch.load(folders["batch"]), Credit.load(folders["signals"] / "credit.npz"))
+    measured = Cost()
+    if _is_limited(world, cell):
+        measured = Cost.from_json(json.loads((folders["signals"] / "cost.json").read_text(encoding="utf-8")))
     if _refills(world, cell):
-        return _refilled(world, cell, model, Batch.load(folders["collect"]), found)
-    if not _is_limited(world, cell):
-        return found
-    measured = Cost.from_json(json.loads((folders["signals"] / "cost.json").read_text(encoding="utf-8")))
-    return _limited(world, model, found, measured)
+        return _refilled(world, cell, model, Batch.load(folders["collect"]), found, measured)
+    return _limited(world, model, found, measured) if _is_limited(world, cell) else found
 
 
 def collected_again(world: World, cell: Mapping[str, object], model: "Qwen3ForCausalLM") -> Material:
@@ -101,7 +101,7 @@ def collected_again(world: World, cell: Mapping[str, object], model: "Qwen3ForCa
     own = credited(world, sampler, str(cell["condition"]), collected)
     found = Material(own.batch, own.credit, spent=cost + own.cost, supplied=own.supplied)
     if _refills(world, cell):
-        return _refilled(world, cell, model, collected, found)
+        return _refilled(world, cell, model, collected, found, own.cost)
     return _limited(world, model, found, own.cost) if _is_limited(world, cell) else found
 
 
@@ -115,10 +115,20 @@ def _is_limited(world: World, cell: Mapping[str, object]) -> bool:
 
 
 def _refilled(
-    world: World, cell: Mapping[str, object], model: "Qwen3ForCausalLM", collected: Batch, found: Material
+    world: World,
+    cell: Mapping[str, object],
+    model: "Qwen3ForCausalLM",
+    collected: Batch,
+    found: Material,
+    measured: Cost,
 ) -> Material:
     sampler = world.sampler(model, world.suite.collection.temperature)
-    more = refilled(world, sampler, str(cell["condition"]), collected, (found.batch, found.credit))
+    before = None
+    if _is_limited(world, cell):
+        prompts = world.env.tasks("pool")
+        before = sum(prompt_costs(found.batch, measured, model, prompts), Cost())
+    own = found.batch, found.credit
+    more = refilled(world, sampler, str(cell["condition"]), collected, own, before)
     return replace(found, batch=more.batch, credit=more.credit, refill=more)
 
 

@@ -11,7 +11,7 @@ from equipoise.execution.forks import append
 from equipoise.execution.world import World
 from equipoise.policies.episodes import Start
 from equipoise.policies.rollout import Sampler, opening
-from equipoise_budget import BudgetRefused, Cost, further_rollouts, share_of
+from equipoise_budget import BudgetExceeded, BudgetRefused, Cost, Meters, charge, further_rollouts, share_of
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.projection import to_turns
 
@@ -26,7 +26,8 @@ class Refilled:
         batch: collected trajectories, refills after the block's own, and forks after them.
         credit: of the rule, applied to all of it again.
         waves: further rollouts of each task, wave by wave.
-        cost: of collecting them, and of measuring on the larger batch as often as that was done.
+        cost: of collecting them, and of measuring on the larger batch as often as that was done; of a wave that passed
+            a limit too, though none of its trajectories are here.
         refusal: why there are still too few examples; None when there are enough.
     """
 
@@ -42,7 +43,12 @@ class Refilled:
 
 
 def refilled(
-    world: World, sampler: Sampler, name: str, collected: Batch, own: tuple[Batch, Credit]
+    world: World,
+    sampler: Sampler,
+    name: str,
+    collected: Batch,
+    own: tuple[Batch, Credit],
+    before: Cost | None = None,
 ) -> Refilled:
     """Collect wave after wave with the policy that collected the batch, until the rule leaves an example for each slot.
 
@@ -55,33 +61,47 @@ def refilled(
         name: id of the condition.
         collected: the batch of the block, in later rounds of the cell, without forks.
         own: the condition's batch, forks included, and the rule's credit of it.
+        before: what that credit has cost; refills are then held to what the limits of generation leave. None for a
+            cell without limits. The spending that passes one ends the cell, and is charged to it.
     """
+    limits = {} if before is None else world.suite.budget.generation.limits
+    with Meters("budget.generation", limits):
+        try:
+            charge(before or Cost())
+        except BudgetExceeded as error:
+            return Refilled(*own, (), Cost(), error)
+        return _in_waves(world, sampler, name, collected, own)
+
+
+def _in_waves(
+    world: World, sampler: Sampler, name: str, collected: Batch, own: tuple[Batch, Credit]
+) -> Refilled:
     budget, rollouts = world.suite.budget, world.suite.collection.rollouts_per_task
     slots = share_of(budget.examples, world.suite.collection.rounds)
-    (batch, credit), waves, cost = own, list[int](), Cost()
-    refusal: BudgetRefused | None = None
-    while refusal is None:
-        examples, spent = len(to_turns(credit, batch.trajectories).examples), sum(waves)
-        try:
-            more = further_rollouts(examples, slots, rollouts + spent, spent=spent, cap=budget.refill.cap)
-        except BudgetRefused as error:
-            refusal = error
-            continue
-        if not more:
-            break
-        collected, charged = _wave(world, sampler, collected, more, len(waves))
-        again = credited(world, sampler, name, collected)
-        batch, credit, cost = again.batch, again.credit, cost + charged + again.cost
-        waves.append(more)
-    return Refilled(batch, credit, tuple(waves), cost, refusal)
+    (batch, credit), waves = own, list[int]()
+    with Meters("refill") as spent:
+        while True:
+            examples, refills = len(to_turns(credit, batch.trajectories).examples), sum(waves)
+            try:
+                more = further_rollouts(
+                    examples, slots, rollouts + refills, spent=refills, cap=budget.refill.cap
+                )
+                if not more:
+                    return Refilled(batch, credit, tuple(waves), spent.cost, None)
+                collected = _wave(world, sampler, collected, more, len(waves))
+                again = credited(world, sampler, name, collected)
+            except BudgetRefused as error:
+                return Refilled(batch, credit, tuple(waves), spent.cost, error)
+            batch, credit = again.batch, again.credit
+            waves.append(more)
 
 
-def _wave(world: World, sampler: Sampler, batch: Batch, rollouts: int, wave: int) -> tuple[Batch, Cost]:
-    """The batch with so many further rollouts of every pool task behind it, and what they cost."""
+def _wave(world: World, sampler: Sampler, batch: Batch, rollouts: int, wave: int) -> Batch:
+    """The batch with so many further rollouts of every pool task behind it; what they cost is charged."""
     tasks = [task for task in range(world.env.tasks("pool")) for _ in range(rollouts)]
     states = [world.env.reset("pool", task) for task in tasks]
     starts = [Start(state, opening(world.words, state)) for state in states]
     episodes = sampler.play(starts, world.uniforms(len(starts), "refill", wave))
     alone = np.full(len(tasks), -1, dtype=np.int64)
-    grown = append(batch, batch_of(episodes, tasks, sampler.bank), alone, np.zeros_like(alone))
-    return grown, played(sampler.model, starts, episodes)
+    charge(played(sampler.model, starts, episodes))
+    return append(batch, batch_of(episodes, tasks, sampler.bank), alone, np.zeros_like(alone))

@@ -33,7 +33,7 @@ def rerun(ran: Any, make_suite: Make, tmp_path: Path) -> Callable[..., Any]:
         payload = ran.payloads[key]
         inputs = {**payload["inputs"], "collect": f"b{payload['block']}/collect"}
         changed.payloads = {**ran.payloads, key: {**payload, "suite": written, "inputs": inputs}}
-        folder = tmp_path / key.replace("/", "-")
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         return changed.again(key, folder), folder
 
@@ -114,6 +114,38 @@ def test_a_cap_that_does_not_suffice_ends_the_cell_untrained_and_owing(ran: Any,
     assert result["generation"]["refill"]["waves"] == [1]
     assert result["cost"]["environment_steps"] > 0
     assert result["outcomes"] == ran.results["b0/base"]["outcomes"]
+
+
+def test_a_refill_that_passes_a_limit_of_generation_ends_the_cell_and_is_charged(
+    ran: Any, rerun: Any
+) -> None:
+    left = len(examples_of(ran, "outcome"))
+    slots = left + 8 - left % 4
+    refill = {"examples": slots, "optimizer_steps": 4, "under": "refill", "doubly": True}
+    first = ran.batch("b0/collect").trajectories
+    before = first.n_turns
+    free, _ = rerun("b0/cell/outcome/matched/0", **refill, generation={"environment_steps": 10**6})
+    needed = before + free["cost"]["environment_steps"]
+    results = {}
+    for name, limit in (("enough", needed), ("short", needed - 1), ("none", before - 1)):
+        results[name], _ = rerun(
+            "b0/cell/outcome/matched/0", **refill, generation={"environment_steps": limit}
+        )
+    # A limit may be reached, and what was generated within it is what is generated without one.
+    assert results["enough"]["digests"] == free["digests"]
+    assert results["enough"]["cost"] == free["cost"]
+    short = results["short"]
+    assert (short["end"], short["dose"]["slots"]) == ("ok", 0)
+    assert short["message"] == (
+        f"meter 'budget.generation.environment_steps': expected at most {needed - 1} environment_steps, spent "
+        f"{needed}; raise budget.generation.environment_steps by at least 1, or do less"
+    )
+    assert short["breaches"] == [f"the budget is {slots} slots, counted 0: {short['message']}"]
+    assert short["cost"]["environment_steps"] == free["cost"]["environment_steps"]
+    assert short["cost"]["forward_tokens_train"] == 0
+    # What the block's batch alone cost is already too much: nothing is collected.
+    assert f"spent {before}; raise" in results["none"]["message"]
+    assert results["none"]["cost"]["environment_steps"] == 0
 
 
 def test_a_rule_whose_examples_would_be_shown_too_often_is_refused(ran: Any, rerun: Any) -> None:

@@ -9,7 +9,7 @@ from equipoise.execution.supplies.critic import Critic, Reading, fit_critic, rea
 from equipoise.execution.supplies.settings import settings_of
 from equipoise.execution.world import World
 from equipoise.policies.rollout import Sampler
-from equipoise_budget import Cost
+from equipoise_budget import Cost, charge
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.measured import Boundary, Continuations, Replays, Verdicts
 from equipoise_conditions.rule import Rule
@@ -40,8 +40,8 @@ class Case:
     bill: list[Cost] = field(default_factory=list)
 
     def pay(self, cost: Cost) -> None:
-        """Write a cost on the bill."""
-        self.bill.append(cost)
+        """Write a cost on the bill, and charge it to the meters that run."""
+        self.bill.append(charge(cost))
 
     @property
     def spent(self) -> Cost:
