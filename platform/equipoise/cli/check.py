@@ -42,11 +42,16 @@ def summary(suite: Suite) -> dict[str, object]:
         "cells": f"{len(suite.conditions)} conditions x {regimes} arms x {suite.blocks} blocks "
         f"= {per_block * suite.blocks}",
         "budget": f"{budget.examples} examples in {budget.optimizer_steps} optimizer steps of {budget.batch}",
-        "trajectories": f"{tasks} tasks x {rollouts} rollouts a block",
+        "trajectories": f"{tasks} tasks x {rollouts} rollouts a block{_later(suite)}",
         **({"tuning": _search(suite)} if suite.tuning.trials else {}),
         "looks": ", ".join(map(str, suite.looks)),
         "hypotheses": ", ".join(f"{item.id}: {item.contrast}" for item in suite.hypotheses) or "none",
     }
+
+
+def _later(suite: Suite) -> str:
+    later = suite.collection.rounds - 1
+    return f", and again in {later} later round{'s' * (later > 1)} of each cell" if later else ""
 
 
 def _search(suite: Suite) -> str:

@@ -21,7 +21,7 @@ from equipoise_preregistration import Suite
 Make = Callable[..., Suite]
 
 ROUNDS = {"rollouts_per_task": 4, "rounds": 2}
-CONDITIONS = [
+CONDITIONS: list[dict[str, Any]] = [
     {"id": "outcome", "rule": "grpo", "baseline": True},
     {"id": "echo", "rule": "grpo"},
     {"id": "carl", "rule": "carl", "forks": 3},
