@@ -119,8 +119,9 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
     @property
     def moments(self) -> dict[str, Any]:
         """What the optimizer remembers after training."""
-        state: dict[str, Any] = self.optimizer.state_dict()
-        return state
+        optimizer = self.optimizer
+        assert isinstance(optimizer, torch.optim.Optimizer)
+        return optimizer.state_dict()
 
     def undo(self) -> None:
         """Put back the last weights whose loss and gradient were finite; none are kept before the first step."""
