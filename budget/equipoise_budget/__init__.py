@@ -15,6 +15,7 @@ from equipoise_budget.plan import PADDING, Plan
 from equipoise_budget.refill import further_rollouts
 from equipoise_budget.rounds import Joined, Levels, share_of
 from equipoise_budget.stopping import Stop
+from equipoise_budget.token_twins import token_twin
 
 __all__ = [
     "AXES",
@@ -54,5 +55,6 @@ __all__ = [
     "reached",
     "share_of",
     "side_by_side",
+    "token_twin",
     "with_levels",
 ]

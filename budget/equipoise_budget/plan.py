@@ -145,22 +145,27 @@ class Plan:
 
         Raises:
             BudgetError: when a move is no permutation, does not reach the plan's examples, or is missing; or
-                when the plan has weights of its own for every token, which `token_twin` moves.
+                when the plan has weights of its own for every token, which the function `token_twin` moves.
         """
         if self.token_offsets.size:
             message = (
                 "twin: expected a plan whose slots have one weight each; use token_twin for weights of tokens"
             )
             raise BudgetError(message)
-        example, weight = self.example.copy(), self.weight.copy()
+        example, sign = self.moved(moves)
+        shown = counted_up(example, self.padding)
+        return replace(self, example=example, presentation=shown, weight=self.weight * sign)
+
+    def moved(self, moves: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[IntArray, FloatArray]:
+        """Return (S,) where one move a step leads each slot's example, and (S,) the sign that it meets there."""
+        example, signs = self.example.copy(), np.ones(self.slots)
         given = iter(moves)
         for step in range(self.steps):
             here = slice(step * self.batch, (step + 1) * self.batch)
             to, sign = self._move(next(given, None), step)
             example[here] = to[example[here]]
-            weight[here] = weight[here] * sign[example[here]]
-        shown = counted_up(example, self.padding)
-        return replace(self, example=example, presentation=shown, weight=weight)
+            signs[here] = sign[example[here]]
+        return example, signs
 
     def until(self, steps: int) -> "Plan":
         """Return the first steps of this plan: what a run received that stopped after them."""
@@ -227,33 +232,6 @@ class Plan:
         chosen = weight[np.repeat(offsets[self.example], counts) + place]
         chosen = np.where(np.repeat(self.padding, counts), 0.0 * chosen, chosen)
         return replace(self, token_offsets=np.append(0, ends), token_weight=chosen)
-
-    def token_twin(self, cell: ArrayLike, rng: np.random.Generator, *, signs: bool = False) -> "Plan":
-        """Return this plan with the weights of tokens permuted inside cells, or with random signs.
-
-        Every step keeps its tokens and the weights they have between them. Tokens that are not in the loss
-        stay out of it, and padding stays padding.
-
-        Args:
-            cell: (S,) slots of one step and of one cell exchange the weights of their tokens: the trajectory
-                of each slot, or its group.
-            rng: the twin's own stream; one number is drawn for each token of the plan.
-            signs: move nothing, and give every token a sign at random.
-        """
-        counts = np.diff(self.token_offsets)
-        key = rng.random(self.token_weight.size)
-        inside = np.flatnonzero(~np.isnan(self.token_weight) & ~np.repeat(self.padding, counts))
-        weight = self.token_weight.copy()
-        if signs:
-            weight[inside] *= np.where(key[inside] < 0.5, -1.0, 1.0)
-        else:
-            step, where = (np.repeat(column, counts)[inside] for column in (self.step, np.asarray(cell)))
-            before = inside[np.lexsort((key[inside], where, step))]
-            weight[inside[np.lexsort((where, step))]] = self.token_weight[before]
-        known = ~np.isnan(weight)
-        total = np.add.reduceat(np.where(known, weight, 0.0), self.token_offsets[:-1])
-        mean = total / np.add.reduceat(known, self.token_offsets[:-1], dtype=np.int64)
-        return replace(self, weight=mean, token_weight=weight)
 
     def dose(self, tokens: ArrayLike, *, trajectory: ArrayLike, task: ArrayLike) -> PlannedDose:
         """Return what the optimizer is to receive.

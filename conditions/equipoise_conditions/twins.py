@@ -42,7 +42,14 @@ class Move:
     sign: FloatArray
 
 
-def draw(credit: Credit, trajectories: Trajectories, kind: Twin, rng: np.random.Generator) -> Move:
+def draw(
+    credit: Credit,
+    trajectories: Trajectories,
+    kind: Twin,
+    rng: np.random.Generator,
+    *,
+    like: IntArray | None = None,
+) -> Move:
     """Return one random move of the credit, uniform over those that the kind allows.
 
     Undefined and masked units stay where they are, whatever the kind except ANYWHERE.
@@ -52,6 +59,7 @@ def draw(credit: Credit, trajectories: Trajectories, kind: Twin, rng: np.random.
         trajectories: the batch.
         kind: see `Twin`.
         rng: the twin's own stream; one number is drawn for each unit, whatever is defined.
+        like: (U,) only units with the same number here may exchange their credit.
     """
     key = rng.random(credit.value.size)
     to = np.arange(key.size, dtype=np.int64)
@@ -61,7 +69,7 @@ def draw(credit: Credit, trajectories: Trajectories, kind: Twin, rng: np.random.
         return Move(to, sign)
     movable = _movable(credit, trajectories, kind)
     units = np.flatnonzero(movable)
-    cell = cells(credit, trajectories, kind)[units]
+    cell = cells(credit, trajectories, kind, like=like)[units]
     # Both orders list the cells one after the other, so that each unit meets one of its own cell.
     to[units[np.argsort(cell, kind="stable")]] = units[np.lexsort((key[units], cell))]
     return Move(to, sign)
@@ -86,11 +94,23 @@ def twin(credit: Credit, trajectories: Trajectories, kind: Twin, rng: np.random.
     )
 
 
-def shuffle_active_share(credit: Credit, trajectories: Trajectories, kind: Twin = Twin.WITHIN) -> float:
+def shuffle_active_share(
+    credit: Credit,
+    trajectories: Trajectories,
+    kind: Twin = Twin.WITHIN,
+    *,
+    like: IntArray | None = None,
+) -> float:
     """Return the share of trajectories with credit in which a move can change anything.
 
     A trajectory counts when one of its units can exchange its credit for a different one. Where the share is
     0 a twin repeats its rule, and a comparison of the two says nothing; a small share leaves little to see.
+
+    Args:
+        credit: of this batch, U units.
+        trajectories: the batch.
+        kind: see `Twin`.
+        like: (U,) only units with the same number here may exchange their credit.
     """
     movable = _movable(credit, trajectories, kind)
     if not movable.any():
@@ -100,7 +120,7 @@ def shuffle_active_share(credit: Credit, trajectories: Trajectories, kind: Twin 
     if kind == Twin.SIGN:
         active = value != 0
     else:
-        cell = np.unique(cells(credit, trajectories, kind)[movable], return_inverse=True)[1]
+        cell = np.unique(cells(credit, trajectories, kind, like=like)[movable], return_inverse=True)[1]
         low = np.full(cell.max() + 1, np.inf)
         high = np.full(cell.max() + 1, -np.inf)
         np.minimum.at(low, cell, value)
@@ -144,18 +164,26 @@ def trajectory_of_unit(credit: Credit, trajectories: Trajectories) -> IntArray:
             return trajectories.trajectory_of_token[credit.offsets[:-1]]
 
 
-def cells(credit: Credit, trajectories: Trajectories, kind: Twin) -> IntArray:
-    """Return (U,) codes: units of one code may exchange their credit."""
+def cells(
+    credit: Credit, trajectories: Trajectories, kind: Twin, *, like: IntArray | None = None
+) -> IntArray:
+    """Return (U,) codes: units of one code, and of one number in `like`, may exchange their credit."""
     owner = trajectory_of_unit(credit, trajectories)
     if kind in (Twin.WITHIN, Twin.ANYWHERE):
-        return owner
-    group = trajectories.group[owner]
-    if kind == Twin.ACROSS:
-        return group
-    position = np.arange(owner.size) - np.searchsorted(owner, owner)
-    if credit.granularity == "agent":
-        position = trajectories.agent_units[1]
-    return np.unique(np.stack((group, position)), axis=1, return_inverse=True)[1].astype(np.int64)
+        keys = [owner]
+    elif kind == Twin.POSITION:
+        position = np.arange(owner.size) - np.searchsorted(owner, owner)
+        keys = [
+            trajectories.group[owner],
+            trajectories.agent_units[1] if credit.granularity == "agent" else position,
+        ]
+    else:
+        keys = [trajectories.group[owner]]
+    if like is not None:
+        keys.append(like)
+    if len(keys) == 1:
+        return keys[0]
+    return np.unique(np.stack(keys), axis=1, return_inverse=True)[1].astype(np.int64)
 
 
 def _movable(credit: Credit, trajectories: Trajectories, kind: Twin) -> BoolArray:

@@ -25,6 +25,7 @@ from equipoise_budget import (
     kish,
     matched,
     reached,
+    token_twin,
     with_levels,
 )
 
@@ -126,7 +127,9 @@ def test_padding_lies_evenly_between_the_examples() -> None:
     inside = ~np.isnan(fine.token_weight)
     padded = np.repeat(fine.padding, np.diff(fine.token_offsets))
     assert set(fine.token_weight[inside & padded].tolist()) == {0.0}
-    twin = fine.token_twin(np.zeros(8, dtype=int), np.random.default_rng(1))
+    stay = [([0, 1, 2], [1.0] * 3)] * 4
+    loss = [True, False, True]
+    twin = token_twin(fine, stay, loss, [0, 2, 3, 3], np.random.default_rng(1))
     assert twin.weight[plan.padding].tolist() == [0.0] * 6
 
 

@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -174,21 +173,6 @@ def test_a_plan_with_tokens_is_kept_and_hashed_with_them(plan: Any, tmp_path: Pa
     assert Plan.load(tmp_path / "plan.npz").digest() == fine.digest() != coarse.digest()
     changed = coarse.with_tokens([1.0, 2.5, 3.0, 4.0, np.nan, 6.0], [0, 2, 3, 6])
     assert changed.digest() != fine.digest()
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_token_twin_keeps_the_weights_of_every_step_and_cell(plan: Any, seed: int) -> None:
-    fine = with_tokens(plan)
-    twin = fine.token_twin([0, 0, 0, 1], np.random.default_rng(seed))
-    for inside in (slice(0, 3), slice(3, 5), slice(5, 8)):
-        before, after = fine.token_weight[inside], twin.token_weight[inside]
-        assert np.array_equal(np.sort(before), np.sort(after), equal_nan=True)
-    assert np.isnan(twin.token_weight[6])
-    assert twin.weight.tolist() == [
-        np.nanmean(twin.token_weight[a:b]) for a, b in pairwise(twin.token_offsets.tolist())
-    ]
-    flipped = fine.token_twin([0, 0, 0, 1], np.random.default_rng(seed), signs=True)
-    assert np.array_equal(np.abs(flipped.token_weight), fine.token_weight, equal_nan=True)
 
 
 def test_a_plan_with_tokens_is_not_moved_slot_by_slot(plan: Any) -> None:

@@ -17,12 +17,13 @@ from equipoise_budget import (
     fitted,
     native,
     share_of,
+    token_twin,
 )
 from equipoise_conditions import FloatArray, IntArray
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.projection import loss_tokens, to_tokens, to_turns
 from equipoise_conditions.trajectories import Trajectories
-from equipoise_conditions.twins import Move, Twin, cells, draw
+from equipoise_conditions.twins import Move, Twin, draw
 
 __all__ = ["plan_of", "registered_budget", "whole_budget"]
 
@@ -125,7 +126,7 @@ def plan_of(
     if "weight_mass" in budget.targets:
         plan = plan.scaled_to(budget.targets["weight_mass"])
     plan = replace(plan, stop=budget.stop)
-    return plan if cell["arm"] == "matched" else _twin(world, cell, trajectories, turns, plan, table.tokens)
+    return plan if cell["arm"] == "matched" else _twin(world, cell, trajectories, credit, plan, table.tokens)
 
 
 def _explained(
@@ -184,21 +185,26 @@ def _twin(
     world: World,
     cell: Mapping[str, object],
     trajectories: Trajectories,
-    turns: Credit,
+    credit: Credit,
     plan: Plan,
     tokens: IntArray,
 ) -> Plan:
+    turns = to_turns(credit, trajectories)
     kind = twin_of(world.suite, str(cell["condition"]))
     rng = world.rng("twin", str(cell["condition"]), int(str(cell["twin"])))
-    if plan.token_offsets.size:
-        places = cells(turns, trajectories, kind)[plan.example]
-        return plan.token_twin(places, rng, signs=kind == Twin.SIGN)
-    steps = plan.steps
+    steps, fine = plan.steps, bool(plan.token_offsets.size)
 
     def moves() -> Iterator[Move]:
         while True:
-            yield draw(turns, trajectories, kind, rng)
+            # Weights of tokens fit only turns with as many of them in the loss.
+            yield draw(turns, trajectories, kind, rng, like=tokens if fine else None)
 
+    if fine:
+        inside = to_tokens(credit, trajectories).defined
+        order = world.rng("twin", "tokens", str(cell["condition"]), int(str(cell["twin"])))
+        drawn = _moves(moves(), kind, steps)
+        offsets = trajectories.token_offsets
+        return token_twin(plan, drawn, inside, offsets, order, signs=kind == Twin.SIGN)
     if "tokens" not in world.suite.budget.match:
         return plan.twin(_moves(moves(), kind, steps))
     twin = plan.twin(_even(moves(), kind, plan, tokens))

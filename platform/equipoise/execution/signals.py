@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from equipoise.execution.batches import Batch
-from equipoise.execution.conditions import condition_of
+from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.execution.crediting import credited
 from equipoise.execution.world import World
-from equipoise_conditions import shuffle_active_share, to_turns
+from equipoise_conditions import Twin, shuffle_active_share, to_tokens, to_turns
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.trajectories import Trajectories
 
@@ -42,17 +44,15 @@ def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: 
         "condition": name,
         "rule": condition_of(world.suite, name)[0].name,
         "supplied": found.supplied,
-        "credit": _told(found.credit, found.batch.trajectories),
+        "credit": _told(found.credit, found.batch.trajectories, twin_of(world.suite, name)),
         "cost": found.cost.to_json(),
     }
 
 
-def _told(credit: Credit, trajectories: Trajectories) -> dict[str, object]:
+def _told(credit: Credit, trajectories: Trajectories, kind: Twin) -> dict[str, object]:
     """What a report must know of a condition's credit; `reasons` count its own units, `examples` are turns."""
     turns = to_turns(credit, trajectories)
-    # Units of a whole trajectory or agent are moved as the turns they cover; finer credit moves as it is.
-    moved = turns if credit.granularity in ("episode", "agent") else credit
-    share = shuffle_active_share(moved, trajectories)
+    share = _active(credit, trajectories, kind)
     return {
         "turns": trajectories.n_turns,
         "examples": len(turns.examples),
@@ -63,3 +63,17 @@ def _told(credit: Credit, trajectories: Trajectories) -> dict[str, object]:
         "shuffle_active_share": share,
         "constant_within_trajectories": share == 0.0,
     }
+
+
+def _active(credit: Credit, trajectories: Trajectories, kind: Twin) -> float:
+    """Share of trajectories in which a twin of this kind can change anything, moved as plans move it.
+
+    Units of a whole trajectory or agent are moved as the turns they cover. Weights of tokens move between turns
+    that have as many of them.
+    """
+    if credit.granularity not in ("token", "segment"):
+        return shuffle_active_share(to_turns(credit, trajectories), trajectories, kind)
+    tokens = to_tokens(credit, trajectories)
+    of = trajectories.turn_of_token
+    counts = np.bincount(of, tokens.defined, trajectories.n_turns).astype(np.int64)
+    return shuffle_active_share(tokens, trajectories, kind, like=counts[of])
