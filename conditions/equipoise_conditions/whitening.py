@@ -1,12 +1,27 @@
-"""Whitening over the whole batch: centre and divide by the deviation of the entries that have a vote."""
+"""Whitening over the whole batch: centre and divide by the deviation of the entries that have a vote.
+
+Every rule that offers whitening does it by `whitened_units`, so that a comparison of rules compares no conventions.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise_conditions.arrays import BoolArray, FloatArray
+from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.errors import RuleError
+from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Parameter
 
-__all__ = ["COUNT_EPS", "deviation", "mean", "rescaled", "uncertain", "whitened"]
+__all__ = [
+    "COUNT_EPS",
+    "Whitening",
+    "deviation",
+    "mean",
+    "rescaled",
+    "uncertain",
+    "whitened",
+    "whitened_units",
+]
 
 COUNT_EPS = Parameter(
     "count_eps",
@@ -17,6 +32,61 @@ COUNT_EPS = Parameter(
 )
 
 Votes = FloatArray | BoolArray
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Whether and how credit is whitened; see `whitened_units`.
+
+    Attributes:
+        over: "none", "batch" or "group": over which units mean and deviation are taken.
+        std: "sample" (n - 1) or "population" (n) for the divisor, "none" to centre only.
+        eps: added to the deviation.
+        eps_inside: add `eps` to the variance, inside the root, instead.
+        count_eps: added to the number of units; only over the batch.
+    """
+
+    over: str = "none"
+    std: str = "sample"
+    eps: float = 1e-6
+    eps_inside: bool = False
+    count_eps: float = 0.0
+
+
+def whitened_units(
+    value: FloatArray,
+    use: BoolArray,
+    group: IntArray,
+    whitening: Whitening,
+    votes: FloatArray | None = None,
+) -> FloatArray:
+    """Return (U,) credit minus its mean, over its deviation, of the batch or of each group.
+
+    Fewer than two voters have no deviation: all that is whitened with them becomes 0.
+
+    Args:
+        value: (U,) credit.
+        use: (U,) which of it counts and is changed; what has no credit, or a 0 for want of siblings, does not.
+        group: (U,) group keys.
+        whitening: over what, and how.
+        votes: (U,) how many times each entry counts; once by default.
+    """
+    if whitening.over == "none" or not use.any():
+        return value
+    weight = np.ones(int(use.sum())) if votes is None else votes[use].astype(np.float64)
+    code, n_groups = (
+        codes(group[use]) if whitening.over == "group" else (np.zeros(weight.size, dtype=np.int64), 1)
+    )
+    how = {"std": whitening.std, "eps": whitening.eps, "eps_inside": whitening.eps_inside}
+    enough = np.bincount(code, weight > 0, n_groups)[code] > 1
+    if whitening.over == "batch" and whitening.count_eps > 0.0 and bool(enough.all()):
+        white = whitened(value[use], weight, count_eps=whitening.count_eps, few="zero", **how)  # type: ignore[arg-type]
+    else:
+        vote = None if votes is None else weight
+        white = standardised(value[use], code, n_groups, vote=vote, **how)  # type: ignore[arg-type]
+    result = value.copy()
+    result[use] = np.where(enough, white, 0.0)
+    return result
 
 
 def whitened(

@@ -7,7 +7,7 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
 from equipoise_conditions.errors import RuleError
-from equipoise_conditions.groups import centred, codes, divided, standardised, variances
+from equipoise_conditions.groups import centred, codes, divided, variances
 from equipoise_conditions.rule import Parameter
 from equipoise_conditions.trajectories import Trajectories
 
@@ -32,7 +32,6 @@ __all__ = [
     "scores_of",
     "turn_advantage",
     "votes_of",
-    "whitened",
     "with_reasons",
 ]
 
@@ -48,7 +47,7 @@ WHITEN = Parameter(
     "whiten",
     "none",
     ("none", "batch", "group"),
-    "centre and divide all defined credit by its deviation, over the batch or over each group",
+    "centre all credit and divide it by its deviation (std none: centre only), over the batch or over each group",
 )
 SINGLETON = Parameter(
     "singleton",
@@ -228,41 +227,6 @@ def episode_advantage(
         vote=None if votes is None else votes[use],
     )
     return value, alone
-
-
-def whitened(
-    value: FloatArray,
-    use: BoolArray,
-    group: IntArray,
-    scale: Scale,
-    *,
-    whiten: str,
-    vote: FloatArray | None = None,
-) -> FloatArray:
-    """Return (U,) credit with mean 0 and deviation 1 over the batch or over each group.
-
-    Args:
-        value: (U,) credit.
-        use: (U,) which of it counts and is changed.
-        group: (U,) group keys.
-        scale: the divisor; "none" whitens by the sample deviation, since centring alone is no whitening.
-        whiten: "batch", "group", or "none" to leave the credit as it is.
-        vote: (U,) how many times each entry counts; once by default.
-    """
-    if whiten == "none" or not use.any():
-        return value
-    code, n_groups = codes(group[use]) if whiten == "group" else (np.zeros(int(use.sum()), np.int64), 1)
-    result = value.copy()
-    result[use] = standardised(
-        value[use],
-        code,
-        n_groups,
-        std="sample" if scale.std == "none" else scale.std,
-        eps=scale.eps,
-        eps_inside=scale.eps_inside,
-        vote=None if vote is None else vote[use],
-    )
-    return result
 
 
 def turn_advantage(

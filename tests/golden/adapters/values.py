@@ -167,7 +167,11 @@ def vineppo_token_advantages(inputs: dict[str, Any]) -> list[float]:
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "verl_gae": Adapter(verl_gae, mask=readable),
+    "verl_gae": Adapter(
+        verl_gae,
+        mask=readable,
+        better="one token in the loss gets 0, as a group of one does; none in the loss leaves no credit at all",
+    ),
     "ragen_bi_level_gae": Adapter(
         ragen_bi_level_gae,
         tolerance=2e-5,  # the reference sums in single precision

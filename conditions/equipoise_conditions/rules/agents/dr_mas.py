@@ -33,6 +33,9 @@ def dr_mas(
         eps: added to the standard deviation.
         singleton: "zero", "raw" or "undefined" for an agent with one vote in its group.
         vote: one vote for each trajectory, each turn or each token of the agent.
+
+    Returns:
+        (A,) agent-level credit; MASKED where tokens vote and the agent has none in the loss in its group.
     """
     score = broadcast(trajectories)
     value, alone = by_agent(trajectories, score, std=std, eps=eps, singleton=singleton, vote=vote)
@@ -55,7 +58,8 @@ DR_MAS = Rule(
         methodology="outcome",
         evidence="code",
         cost="none beyond the collected trajectories",
-        drops="nothing but forks; an agent with one vote in its group only when singleton is undefined",
+        drops="nothing but forks; an agent with one vote in its group only when singleton is undefined; with token "
+        "votes an agent without a token in the loss in its group",
         zeroes="agents whose trajectories of the group all have the same outcome",
         edge="with turn votes an agent with several turns in one trajectory only is its own baseline and gets 0; "
         "with one turn only it keeps its raw outcome under the preset",

@@ -6,13 +6,22 @@ from equipoise_conditions.arrays import FloatArray
 from equipoise_conditions.context import Context, Need, Verdicts
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected, on_episodes
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import EPS, JUDGED, WHITEN, Scale, check_length, whitened
+from equipoise_conditions.rules.common import EPS, EPS_INSIDE, JUDGED, STD, WHITEN, check_length
 from equipoise_conditions.trajectories import Trajectories
+from equipoise_conditions.whitening import Whitening, whitened_units
 
 __all__ = ["LLM_MCA", "MAPPA", "llm_mca", "mappa"]
 
 
-def mappa(trajectories: Trajectories, context: Context, *, whiten: str = "none", eps: float = 1e-6) -> Credit:
+def mappa(
+    trajectories: Trajectories,
+    context: Context,
+    *,
+    whiten: str = "none",
+    std: str = "sample",
+    eps: float = 1e-6,
+    eps_inside: bool = False,
+) -> Credit:
     """Return (T,) the mean of the verdicts on each action, as the judge gave them or standardised.
 
     Source: MAPPA (arXiv 2601.23228).
@@ -21,8 +30,10 @@ def mappa(trajectories: Trajectories, context: Context, *, whiten: str = "none",
         trajectories: the batch; forks are not examples.
         context: `judge` is read; a turn that was not asked about is NOT_MEASURED, one without a verdict that
             could be read UNPARSABLE.
-        whiten: "none", or subtract the mean and divide by the sample deviation over the "batch" or each "group".
-        eps: added to that deviation.
+        whiten: "none", or subtract the mean and divide by the deviation over the "batch" or each "group".
+        std: that deviation: "sample", "population", or "none" to subtract the mean only.
+        eps: added to it.
+        eps_inside: add `eps` to the variance instead.
 
     Raises:
         RuleError: when the verdicts are of another batch.
@@ -34,7 +45,7 @@ def mappa(trajectories: Trajectories, context: Context, *, whiten: str = "none",
     missing = np.where(verdicts.asked, int(Reason.UNPARSABLE), int(Reason.NOT_MEASURED))
     reason = np.where((reason == Reason.DEFINED) & ~read, missing, reason)
     use = reason == Reason.DEFINED
-    score = whitened(score, use, trajectories.group_of_turn, Scale(eps=eps), whiten=whiten)
+    score = whitened_units(score, use, trajectories.group_of_turn, Whitening(whiten, std, eps, eps_inside))
     return credit_where(score, reason)
 
 
@@ -95,7 +106,7 @@ MAPPA = Rule(
     assign=mappa,
     needs=frozenset({Need.JUDGE}),
     supply=JUDGED,
-    parameters=(WHITEN, EPS),
+    parameters=(WHITEN, STD, EPS, EPS_INSIDE),
     card=Card(
         name="mappa",
         title="Judge's score for each action of each agent (MAPPA)",

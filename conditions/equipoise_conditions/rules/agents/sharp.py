@@ -31,7 +31,7 @@ def sharp(
 
     Args:
         trajectories: the batch; forked trajectories are neither voters nor examples.
-        context: `masked_agents` and `tool_reward` are read, both (A,); NaN in either is NOT_MEASURED.
+        context: `masked_agents` and `tool_reward` are read, both (A,); not finite in either is NOT_MEASURED.
         lambda_s: weight of the marginal term.
         lambda_p: weight of the tool term.
         std: "sample", "population" or "none".
@@ -42,8 +42,10 @@ def sharp(
         RuleError: when a column was measured on another batch.
     """
     units = int(trajectories.agent_units[0].size)
-    without = context.column(Need.MASKED_AGENTS, units)
-    tool = context.column(Need.TOOL_REWARD, units)
+    without, tool = (
+        np.where(np.isfinite(column), column, np.nan)
+        for column in (context.column(Need.MASKED_AGENTS, units), context.column(Need.TOOL_REWARD, units))
+    )
     team = broadcast(trajectories)
     reward = team + lambda_s * tidy(team - without, team, without) + lambda_p * tool
     value, alone = by_agent(trajectories, reward, std=std, eps=eps, singleton=singleton)

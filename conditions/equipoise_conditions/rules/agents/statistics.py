@@ -27,7 +27,8 @@ def by_agent(
 ) -> tuple[FloatArray, BoolArray]:
     """Return (A,) (score - mean) / (std + eps) with statistics of each agent's own, and which have no sibling.
 
-    Only measured scores of collected trajectories vote; all others get 0.
+    Only measured scores of collected trajectories vote; all others get 0. Where an agent has no vote at all in
+    its pool, its scores are NaN.
 
     Args:
         trajectories: the batch.
@@ -56,25 +57,26 @@ def by_agent(
 def agent_credit(
     trajectories: Trajectories, value: FloatArray, measured: BoolArray, alone: BoolArray | None = None
 ) -> Credit:
-    """Return (A,) values as credit of agents: forks are DROPPED, the rest NOT_MEASURED or NO_GROUP if so.
+    """Return (A,) values as credit of agents: forks are DROPPED, the rest NOT_MEASURED, MASKED or NO_GROUP if so.
 
     Args:
         trajectories: the batch.
-        value: (A,) credit.
+        value: (A,) credit; NaN is MASKED: the agent has no token in the loss.
         measured: (A,) whether what the rule needs was measured.
         alone: (A,) pairs that get no credit for want of siblings; none by default.
     """
     reason: IntArray = on_episodes(trajectories)[trajectories.agent_units[0]]
     reason = np.where((reason == Reason.DEFINED) & ~measured, int(Reason.NOT_MEASURED), reason)
+    reason = np.where((reason == Reason.DEFINED) & np.isnan(value), int(Reason.MASKED), reason)
     if alone is not None:
         reason = np.where((reason == Reason.DEFINED) & alone, int(Reason.NO_GROUP), reason)
     return credit_where(value, reason, "agent")
 
 
 def tidy(difference: FloatArray, *scale: FloatArray) -> FloatArray:
-    """Return differences with those set to 0 that are rounding of the numbers they were made from."""
+    """Return differences with those set to 0 that are rounding of the finite numbers they were made from."""
     size = np.maximum.reduce([np.abs(column) for column in scale])
-    return np.where(np.abs(difference) <= 1e-12 * size, 0.0, difference)
+    return np.where(np.isfinite(size) & (np.abs(difference) <= 1e-12 * size), 0.0, difference)
 
 
 def _votes(trajectories: Trajectories, vote: str) -> FloatArray:
@@ -93,7 +95,7 @@ def _weighted(
 ) -> tuple[FloatArray, BoolArray]:
     """Return what standardising `weight` copies of each score would give it, and where one copy was all."""
     count = np.bincount(code, weight, n)
-    difference = np.where((count > 0)[code], centred(score, code, n, weight), 0.0)
+    difference = np.where((count > 0)[code], centred(score, code, n, weight), np.nan)
     if std != "none":
         variance = variances(difference, code, n, std=std, vote=weight)
         difference = divided(difference, variance[code], eps=eps)

@@ -50,8 +50,9 @@ def hindsight_return(
             the last turn keeps its own.
 
     Raises:
-        RuleError: when the clip is empty.
+        RuleError: when the clip is empty, or a log-probability is above 0.
     """
+    _check_log_probabilities(hindsight)
     if clip_low > clip_high:
         message = f"hindsight ratio: expected clip_low <= clip_high, got {clip_low:g} > {clip_high:g}"
         raise RuleError(message)
@@ -69,6 +70,17 @@ def hindsight_return(
         smooth = alpha * value[:-1] + (1.0 - alpha) * value[1:]
         value = np.append(np.where(follows, smooth, value[:-1]), value[-1])
     return value
+
+
+def _check_log_probabilities(hindsight: FloatArray) -> None:
+    above = np.flatnonzero(hindsight > 0.0)
+    if above.size:
+        turn = int(above[0])
+        message = (
+            f"hindsight: expected log-probabilities, at most 0, got {hindsight[turn]:g} at turn {turn}; pass the "
+            "mean log-probability of the turn's tokens, or NaN where it was not measured"
+        )
+        raise RuleError(message)
 
 
 def hcapo(  # noqa: PLR0913 - the paper's own parameters, each of which a suite may set

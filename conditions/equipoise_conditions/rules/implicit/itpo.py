@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from equipoise_conditions.arrays import BoolArray, FloatArray
+from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit, Reason, credit_where
 from equipoise_conditions.groups import codes, discounted
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import OMEGA, SINGLETON, WHITEN, Scale, whitened
+from equipoise_conditions.rules.common import EPS, EPS_INSIDE, OMEGA, SINGLETON, STD, WHITEN
 from equipoise_conditions.rules.implicit.signals import (
     BETA,
     OUTCOME_WEIGHT,
@@ -18,11 +18,11 @@ from equipoise_conditions.rules.implicit.signals import (
     turn_totals,
 )
 from equipoise_conditions.trajectories import Trajectories
+from equipoise_conditions.whitening import Whitening, whitened_units
 
 __all__ = ["ITPO", "itpo"]
 
 _SCALE_EPS = 1e-6
-_WHITENED = Scale("sample", 1e-8, eps_inside=True)
 
 
 def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which a suite may leave out
@@ -39,6 +39,9 @@ def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which 
     omega: float = 1.0,
     outcome_weight: float = 0.0,
     whiten: str = "none",
+    std: str = "sample",
+    eps: float = 1e-6,
+    eps_inside: bool = False,
     singleton: str = "zero",
 ) -> Credit:
     """Return the implicit reward of each turn, or the advantage that the authors make of it.
@@ -63,7 +66,15 @@ def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which 
         omega: weight of the implicit reward.
         outcome_weight: weight of the outcome, which stands on the last turn.
         whiten: centre and divide by the deviation over tokens in the loss, of the batch or of each group.
-        singleton: "zero", "raw" or "undefined" for a group of one trajectory, where there is a baseline.
+        std: of the whitening: "sample", "population" or "none" (centred only).
+        eps: of the whitening: added to the standard deviation.
+        eps_inside: of the whitening: add `eps` to the variance instead.
+        singleton: "zero", "raw" or "undefined" for a group of one trajectory, where there is a baseline; it
+            votes in the whitening only when raw.
+
+    Returns:
+        (T,) turn-level credit; NOT_MEASURED where a turn that the formula reads has a token in the loss without
+        a log-ratio: the turn itself, with `to_go` any later one, in a share any of the trajectory.
     """
     token, missing = implicit_tokens(trajectories, context, beta)
     token, missing = _without_last(trajectories, token, missing, last_token)
@@ -71,6 +82,10 @@ def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which 
     token = scaled(trajectories, token, scale, _SCALE_EPS)
     reward, count = turn_totals(trajectories, token)
     reason = turn_reasons(trajectories, np.where(lacking > 0, np.nan, reward), count)
+    unknown: BoolArray = lacking > 0
+    if form == "share":
+        unknown = np.bincount(trajectories.trajectory_of_turn, unknown)[trajectories.trajectory_of_turn] > 0
+        reason = _unmeasured(reason, unknown)
     use: BoolArray = reason == Reason.DEFINED
     if form == "share":
         reward = _share(trajectories, reward, count, use, temperature)
@@ -85,10 +100,22 @@ def itpo(  # noqa: PLR0913 - the steps of the authors' estimator, each of which 
     value = np.where(use, omega * reward, 0.0) + outcome_weight * outcome
     if to_go:
         value = discounted(value, trajectories.turn_offsets, 1.0)
-    value = whitened(value, use, trajectories.group_of_turn, _WHITENED, whiten=whiten, vote=count)
-    if singleton == "undefined" and baseline != "none":
-        reason = np.where(use & _alone(trajectories), int(Reason.NO_GROUP), reason)
-    return credit_where(value, reason)
+        later = discounted(unknown.astype(np.float64), trajectories.turn_offsets, 1.0)
+        reason = _unmeasured(reason, later > 0)
+    if baseline != "none" and singleton != "raw":
+        alone = (reason == Reason.DEFINED) & _alone(trajectories)
+        use = (reason == Reason.DEFINED) & ~alone
+        if singleton == "undefined":
+            reason = np.where(alone, int(Reason.NO_GROUP), reason)
+    else:
+        use = reason == Reason.DEFINED
+    how = Whitening(whiten, std, eps, eps_inside)
+    return credit_where(whitened_units(value, use, trajectories.group_of_turn, how, count), reason)
+
+
+def _unmeasured(reason: IntArray, unknown: BoolArray) -> IntArray:
+    """Return (T,) reasons, NOT_MEASURED for credit that reads something `unknown`."""
+    return np.where((reason == Reason.DEFINED) & unknown, int(Reason.NOT_MEASURED), reason)
 
 
 def _without_last(
@@ -145,6 +172,9 @@ _RELEASED = {
     "baseline": "leave_one_out",
     "to_go": True,
     "whiten": "batch",
+    "std": "sample",
+    "eps": 1e-8,
+    "eps_inside": True,
     "omega": 5.0,
     "temperature": 0.4,
 }
@@ -168,6 +198,9 @@ ITPO = Rule(
         OMEGA,
         OUTCOME_WEIGHT,
         WHITEN,
+        STD,
+        EPS,
+        EPS_INSIDE,
         SINGLETON,
     ),
     presets={
@@ -187,12 +220,14 @@ ITPO = Rule(
         evidence="code",
         extra_forward="2N passes (reward model and reference), and the reward model's training on outcomes",
         cost="a reward model of the policy's size, trained on outcomes beside the policy; one pass for each trajectory",
-        drops="turns with a token in the loss that was not scored; turns without a token in the loss",
+        drops="turns with a token in the loss that was not scored, with to_go the turns before, with share those "
+        "beside; turns without a token in the loss",
         zeroes="turns on which reward model and reference agree; with share all turns of a trajectory with outcome 0",
         reference_code="Graph-COM/ITPO da2fe171 recipe/itpo/itpo_core_algos.py, recipe/itpo/prime_dp_rm.py",
         edge=(
             "a group of one has no leave-one-out baseline: zero, raw or undefined by singleton (the code divides by "
-            "0); turns without credit have no reward, but hand later rewards on; whitening needs two tokens"
+            "0); turns without a token in the loss have no reward, but hand later rewards on; whitening gives a lone "
+            "turn 0"
         ),
         caveats=(
             "the plain sum is no advantage: only the baseline or whitening centres it. The released code leaves "

@@ -15,9 +15,9 @@ from equipoise_conditions.rules.common import (
     episode_advantage,
     episode_credit,
     votes_of,
-    whitened,
 )
 from equipoise_conditions.trajectories import Trajectories
+from equipoise_conditions.whitening import Whitening, whitened_units
 
 __all__ = ["GRPO", "grpo"]
 
@@ -52,7 +52,8 @@ def grpo(  # noqa: PLR0913 - the conventions in which published implementations 
         singleton: "zero", "raw" (verl) or "undefined" for a group with one trajectory.
         vote: "trajectory", "turn" or "token": what has one vote in mean and deviation.
         score: "outcome" of the trajectory or sum of the rewards of its "tokens".
-        whiten: "none", "batch" or "group": whether the credit is standardised once more.
+        whiten: "none", "batch" or "group": whether the credit is standardised once more, by the same `std`; a
+            group of one votes there only when raw.
 
     Returns:
         (N,) episode-level credit; MASKED where tokens vote and the group has none in the loss.
@@ -62,8 +63,9 @@ def grpo(  # noqa: PLR0913 - the conventions in which published implementations 
     credit = episode_credit(trajectories, value, alone, singleton=singleton)
     if whiten == "none":
         return credit
-    votes = votes_of(trajectories, vote)
-    value = whitened(value, credit.defined, trajectories.group, scale, whiten=whiten, vote=votes)
+    use = credit.defined if singleton == "raw" else credit.defined & ~alone
+    how = Whitening(whiten, std, eps, eps_inside)
+    value = whitened_units(value, use, trajectories.group, how, votes_of(trajectories, vote))
     return episode_credit(trajectories, value, alone, singleton=singleton)
 
 

@@ -14,12 +14,11 @@ from equipoise_conditions.rules.common import (
     SINGLETON,
     STD,
     WHITEN,
-    Scale,
     episode_credit,
     scores_of,
-    whitened,
 )
 from equipoise_conditions.trajectories import Trajectories
+from equipoise_conditions.whitening import Whitening, whitened_units
 
 __all__ = ["REINFORCE", "against_baseline", "against_past", "reinforce"]
 
@@ -99,7 +98,7 @@ def reinforce(  # noqa: PLR0913 - every convention is a parameter
             trajectories that stand before it in the batch whatever their group, or "none".
         decay: weight of an earlier trajectory in the running mean, relative to the next one.
         whiten: "batch" or "group" centres and divides by the deviation of all credit there.
-        std: of the whitening: "sample" or "population"; "none" whitens by the sample deviation.
+        std: of the whitening: "sample" or "population"; "none" only centres.
         eps: of the whitening: added to the standard deviation.
         eps_inside: of the whitening: add `eps` to the variance instead.
         singleton: "zero", "raw" or "undefined" for a trajectory without a baseline: alone in its group, or
@@ -119,7 +118,7 @@ def reinforce(  # noqa: PLR0913 - every convention is a parameter
         alone &= subtract != "none"
     if whiten != "none":
         vote = use if singleton == "raw" else use & ~alone
-        value = whitened(value, vote, trajectories.group, Scale(std, eps, eps_inside), whiten=whiten)
+        value = whitened_units(value, vote, trajectories.group, Whitening(whiten, std, eps, eps_inside))
     return episode_credit(trajectories, value, alone, singleton=singleton)
 
 

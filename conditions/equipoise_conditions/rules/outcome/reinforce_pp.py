@@ -18,7 +18,7 @@ from equipoise_conditions.rules.common import (
 from equipoise_conditions.rules.outcome.reinforce import against_baseline
 from equipoise_conditions.rules.token_returns import TOKEN_GAMMA, return_to_mask
 from equipoise_conditions.trajectories import Trajectories
-from equipoise_conditions.whitening import COUNT_EPS, whitened
+from equipoise_conditions.whitening import COUNT_EPS, Whitening, whitened_units
 
 __all__ = ["REINFORCE_PP", "REINFORCE_PP_BASELINE", "reinforce_pp", "reinforce_pp_baseline"]
 
@@ -62,7 +62,8 @@ def reinforce_pp(
     )
     reason = on_tokens(trajectories)
     votes = np.equal(reason, int(Reason.DEFINED))
-    value = whitened(returns, votes, std=std, eps=eps, eps_inside=eps_inside, count_eps=count_eps, few="zero")
+    how = Whitening("batch", std, eps, eps_inside, count_eps)
+    value = whitened_units(returns, votes, trajectories.trajectory_of_token, how)
     return credit_where(value, reason, "token")
 
 
@@ -91,8 +92,7 @@ def reinforce_pp_baseline(
         eps: added to the standard deviation, or inside the root to the variance.
         eps_inside: where `eps` goes.
         count_eps: added to the number of tokens in mean and variance.
-        singleton: what a group of one brings into the whitening: 0, its raw outcome, or nothing; in the last
-            case it has no credit.
+        singleton: "zero", "raw" or "undefined" for a group of one; only its raw outcome enters the whitening.
         score: "outcome", or "tokens" for the sum of all token rewards, masked ones included.
 
     Returns:
@@ -104,10 +104,11 @@ def reinforce_pp_baseline(
     value[use], alone[use] = against_baseline(
         scored[use], trajectories.group[use], baseline="mean", singleton=singleton
     )
-    voter = use & ~alone if singleton == "undefined" else use
+    voter = use if singleton == "raw" else use & ~alone
     tokens = np.bincount(trajectories.trajectory_of_token, trajectories.mask, trajectories.n)
     votes: FloatArray = np.where(voter, tokens, 0.0)
-    value = whitened(value, votes, std=std, eps=eps, eps_inside=eps_inside, count_eps=count_eps, few="zero")
+    how = Whitening("batch", std, eps, eps_inside, count_eps)
+    value = whitened_units(value, voter, trajectories.group, how, votes)
     return episode_credit(trajectories, value, alone, singleton=singleton)
 
 
@@ -169,8 +170,9 @@ REINFORCE_PP_BASELINE = Rule(
         reference_code="volcengine/verl b178a3cd verl/trainer/ppo/core_algos.py:422-473",
         edge=(
             "a group of equal outcomes gets minus the batch's mean, which is 0 only if lengths are balanced; a "
-            "group of one brings 0 (verl: its raw outcome) into the whitening; a trajectory without a token in "
-            "the loss votes in its group but not in the whitening; one token in the loss gets 0 (verl raises)"
+            "group of one gets 0 and stays out of the whitening (verl: its raw outcome goes into it); a "
+            "trajectory without a token in the loss votes in its group but not in the whitening; one token in "
+            "the loss gets 0 (verl raises)"
         ),
         caveats=(
             "the whitening is weighted by tokens: credit of one trajectory depends on the lengths of all "

@@ -121,7 +121,7 @@ SPO_CHAIN = Rule(
         evidence="code",
         extra_rollouts="K · cuts (partial)",
         edge="a cut without a value joins its neighbours; a value at the very end replaces the outcome; a trajectory "
-        "without any certain start has no value of its prompt; nothing is normalised, so a group of one is no case",
+        "whose first token is certain has no value of its prompt; nothing is normalised, so a group of one is no case",
         caveats="the code gives 0 to an answer without uncertain tokens and to a first segment whose prompt was not "
         "valued (preset spo); its trainer masks p = 0.9, its generator does not (preset spo_generator), and "
         "there confident tokens are zeros; its trainer may whiten over the unmasked tokens, which is not done here",

@@ -1,15 +1,12 @@
 """Backups along a trajectory that the value-based rules share: lambda-returns, suffix minima, differences."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from equipoise_conditions.arrays import BoolArray, FloatArray, IntArray
 from equipoise_conditions.credit import Credit, Reason, credit_where
-from equipoise_conditions.groups import codes, standardised
 from equipoise_conditions.rule import Parameter
 from equipoise_conditions.trajectories import Trajectories
-from equipoise_conditions.whitening import whitened
+from equipoise_conditions.whitening import Whitening, whitened_units
 
 __all__ = [
     "BASE",
@@ -42,6 +39,7 @@ MASKED_REWARD = Parameter(
     ("carry", "drop"),
     "a reward on a token outside the loss goes to the policy's last token before it, or is lost",
 )
+_AS_IT_IS = Whitening()
 BASE = Parameter("base", 0.0, "float", "the score before the first step, where the scorer gives none")
 
 
@@ -172,31 +170,12 @@ def policy_token_rewards(trajectories: Trajectories, masked_reward: str) -> Floa
     return np.bincount(before[earned], reward[earned], chosen.size).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class Whitening:
-    """Whether and how credit is whitened; see `equipoise_conditions.whitening.whitened`.
-
-    Attributes:
-        over: "none", "batch" or "group": over which defined units mean and deviation are taken.
-        std: "sample", "population" or "none" for the divisor.
-        eps: added to the deviation.
-        eps_inside: add `eps` to the variance instead.
-        count_eps: added to the number of units; only over the batch.
-    """
-
-    over: str = "none"
-    std: str = "sample"
-    eps: float = 1e-6
-    eps_inside: bool = False
-    count_eps: float = 0.0
-
-
 def measured_credit(
     trajectories: Trajectories,
     value: FloatArray,
     reason: IntArray,
     granularity: str = "turn",
-    whitening: Whitening = Whitening(),
+    whitening: Whitening = _AS_IT_IS,
 ) -> Credit:
     """Return `value` as credit, NOT_MEASURED where a measurement it needs is missing, whitened if asked for.
 
@@ -206,21 +185,12 @@ def measured_credit(
         reason: (U,) reasons before that is looked at.
         granularity: "turn" or "token".
         whitening: over which of the defined units, and how.
-
-    Raises:
-        RuleError: when fewer than two defined units are to be whitened over the batch.
     """
     missing = (reason == Reason.DEFINED) & np.isnan(value)
     reason = np.where(missing, int(Reason.NOT_MEASURED), reason)
     known = np.equal(reason, int(Reason.DEFINED))
-    convention = {"std": whitening.std, "eps": whitening.eps, "eps_inside": whitening.eps_inside}
-    if whitening.over == "batch":
-        value = whitened(value, known, count_eps=whitening.count_eps, **convention)  # type: ignore[arg-type]
-    elif whitening.over == "group" and known.any():
+    if whitening.over != "none":
         of_turn = trajectories.trajectory_of_turn
         owner = of_turn if granularity == "turn" else trajectories.trajectory_of_token
-        code, n_groups = codes(trajectories.group[owner[known]])
-        white = np.zeros(value.size)
-        white[known] = standardised(value[known], code, n_groups, **convention)  # type: ignore[arg-type]
-        value = white
+        value = whitened_units(value, known, trajectories.group[owner], whitening)
     return credit_where(value, reason, granularity)

@@ -157,7 +157,7 @@ BI_LEVEL_GAE = Rule(
         extra_forward="N critic passes over the collected tokens, and the critic's training",
         edge=(
             "a turn's end is its last token inside the loss; a turn wholly outside it gives its reward to the "
-            "turn before. One token: its reward minus its value. Whitening fewer than two tokens is refused"
+            "turn before. One token: its reward minus its value. Whitening gives a lone token 0"
         ),
         caveats=(
             "the published code takes every token with a reward for a turn's end: a turn that earned 0 melts "

@@ -175,7 +175,7 @@ GAE = Rule(
         edge=(
             "tokens outside the loss are bridged: the sum goes on at the next token inside it. A reward on "
             "such a token is carried to the policy's last token before it (preset verl: lost). One token: "
-            "its reward minus its value. Whitening fewer than two tokens is refused"
+            "its reward minus its value. Whitening gives a lone token 0 (verl raises)"
         ),
         caveats=(
             "credit is as good as the critic. The published code whitens every batch and leaves numbers on "
@@ -203,7 +203,7 @@ GAE_TURN = Rule(
         methodology="temporal-difference",
         evidence="reconstructed",
         extra_forward="T critic values, and the critic's training",
-        edge="one turn: its reward minus its value. Whitening fewer than two turns is refused",
+        edge="one turn: its reward minus its value. Whitening gives a lone turn 0",
         caveats=(
             "Turn-PPO also takes one probability ratio a turn, the product of its tokens' ratios, which is a "
             "matter of the loss and not of this credit. Its settings were not recovered: the defaults here are ours"

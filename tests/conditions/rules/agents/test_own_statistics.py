@@ -81,7 +81,11 @@ def test_turns_and_tokens_may_vote(batch: Any) -> None:
 
 def test_an_agent_without_tokens_in_the_loss_does_not_vote(batch: Any) -> None:
     t = batch(outcome=[1, 0], lengths=[1, 1], mask=[False, False])
-    assert DR_MAS.apply(t, Context(), {"vote": "token"}).value.tolist() == [0.0, 0.0]
+    assert DR_MAS.apply(t, Context(), {"vote": "token"}).reason.tolist() == [Reason.MASKED] * 2
+    two = batch(outcome=[1, 0], lengths=[2, 2], agent=[0, 1, 0, 1], mask=[True, False] * 2)
+    credit = DR_MAS.apply(two, Context(), {"vote": "token", "std": "none"})
+    assert credit.value[[0, 2] if two.agent_units[1][1] else [0, 1]].tolist() == [0.5, -0.5]
+    assert sorted(credit.reason.tolist()) == [0, 0, Reason.MASKED, Reason.MASKED]
 
 
 def test_the_preset_groups_rows_by_prompt_and_agent(batch: Any) -> None:

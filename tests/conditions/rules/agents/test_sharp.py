@@ -67,6 +67,16 @@ def test_unmeasured_agents_are_undefined_and_do_not_vote(batch: Any) -> None:
     assert tool.reason.tolist() == [0, Reason.NOT_MEASURED, 0]
 
 
+@pytest.mark.parametrize("infinite", [float("inf"), -float("inf")])
+def test_what_is_not_finite_is_not_measured(batch: Any, infinite: float) -> None:
+    t = batch(outcome=[1, 0], lengths=[1, 1])
+    masked = RULE.apply(t, context([infinite, 0], [0, 0]))
+    assert masked.reason.tolist() == [Reason.NOT_MEASURED, 0]
+    assert masked.value[1] == 0.0, "alone among the measured"
+    tool = RULE.apply(t, context([0, infinite], [0, infinite]), {"lambda_p": 0.0, "lambda_s": 0.0})
+    assert tool.reason.tolist() == [0, Reason.NOT_MEASURED]
+
+
 def test_a_lone_agent_gets_zero_its_raw_reward_or_nothing(batch: Any) -> None:
     t = batch(outcome=[1], lengths=[1])
     scores = context([0.5], [0.0])

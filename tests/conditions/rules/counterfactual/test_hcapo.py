@@ -64,6 +64,13 @@ def test_turns_that_were_not_scored_are_not_measured(pair: Any) -> None:
     assert credit.reason.tolist() == [0, Reason.NOT_MEASURED, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("score", [1e4, 0.5, float("inf")])
+def test_a_probability_above_one_is_refused(pair: Any, score: float) -> None:
+    scores = np.where(np.arange(6) == 4, score, SCORES)
+    with pytest.raises(RuleError, match=r"expected log-probabilities, at most 0, got \S+ at turn 4"):
+        RULE.apply(pair, Context(hindsight=scores))
+
+
 def test_failures_are_not_told_apart(pair: Any) -> None:
     credit = RULE.apply(pair, Context(hindsight=np.array([-1.0, -1, -1, -0.1, -5, -9])))
     assert np.ptp(credit.value[3:]) == 0

@@ -70,7 +70,7 @@ def test_whitening_weighs_turns_by_their_tokens(batch: Any) -> None:
     t = batch(outcome=[1, 0], lengths=[1, 1], token_offsets=[0, 3, 4])
     value = RULE.apply(t, ratio([1, 1, 1, 7]), ONE | {"whiten": "batch"}).value
     tokens = np.array([3, 3, 3, 7.0])
-    np.testing.assert_allclose(value, (np.array([3, 7]) - 4) / np.sqrt(tokens.var(ddof=1) + 1e-8))
+    np.testing.assert_allclose(value, (np.array([3, 7]) - 4) / (tokens.std(ddof=1) + 1e-6))
 
 
 def test_the_authors_estimator_by_hand(batch: Any) -> None:
@@ -95,11 +95,29 @@ def test_a_lone_trajectory_has_no_baseline(batch: Any, singleton: str, expected:
     assert plain.value.tolist() == [1, 3], "without a baseline there is no group to lack"
 
 
-def test_turns_without_credit_hand_later_rewards_on(batch: Any) -> None:
-    t = batch(outcome=[1], lengths=[3])
+def test_turns_outside_the_loss_hand_later_rewards_on(batch: Any) -> None:
+    t = batch(outcome=[1], lengths=[3], mask=np.array([True, False, True]))
     credit = RULE.apply(t, ratio([1, np.nan, 4]), ONE | {"to_go": True})
-    assert credit.reason.tolist() == [0, Reason.NOT_MEASURED, 0]
+    assert credit.reason.tolist() == [0, Reason.MASKED, 0]
     assert credit.value[[0, 2]].tolist() == [5, 4]
+
+
+def test_rewards_to_go_that_were_not_all_measured_are_undefined(batch: Any) -> None:
+    t = batch(outcome=[1, 0], lengths=[3, 1])
+    credit = RULE.apply(t, ratio([1, np.nan, 4, 0]), ONE | {"to_go": True})
+    assert credit.reason.tolist() == [Reason.NOT_MEASURED, Reason.NOT_MEASURED, 0, 0]
+    assert credit.value[2:].tolist() == [4, 0]
+    alone = RULE.apply(t, ratio([1, np.nan, 4, 0]), ONE)
+    assert alone.value[[0, 2, 3]].tolist() == [1, 4, 0], "the turn's own reward reads no later turn"
+
+
+def test_shares_with_an_unmeasured_turn_are_undefined(batch: Any) -> None:
+    t = batch(outcome=[1, 1], lengths=[2, 2])
+    credit = RULE.apply(t, ratio([1, np.nan, 2, 2]), ONE | {"form": "share"})
+    assert credit.reason.tolist() == [Reason.NOT_MEASURED, Reason.NOT_MEASURED, 0, 0]
+    assert credit.value[2:].tolist() == [0.5, 0.5]
+    masked = batch(outcome=[1], lengths=[2], mask=np.array([True, False]))
+    assert RULE.apply(masked, ratio([1, np.nan]), ONE | {"form": "share"}).value[0] == 1.0
 
 
 def test_forks_neither_vote_nor_train(batch: Any) -> None:

@@ -140,7 +140,13 @@ def test_a_floor_keeps_tiny_deviations_from_becoming_credit(batch: Any) -> None:
     assert abs(RULE.apply(t, Context()).value[1]) > 0.69
 
 
-@pytest.mark.parametrize("std", ["sample", "population", "none"])
+def test_whitening_without_a_deviation_only_centres(batch: Any) -> None:
+    t = batch(outcome=[1, 0, 5, 0], lengths=[1] * 4, task=[0, 0, 1, 1])
+    credit = RULE.apply(t, Context(), {"std": "none", "whiten": "batch"})
+    assert credit.value.tolist() == [0.5, -0.5, 2.5, -2.5]
+
+
+@pytest.mark.parametrize("std", ["sample", "population"])
 def test_whitened_credit_has_mean_zero_and_deviation_one(batch: Any, std: str) -> None:
     t = batch(outcome=[1, 0, 0, 9, 4, 2], lengths=[1] * 6, task=[0, 0, 0, 1, 1, 1])
     ddof = 0 if std == "population" else 1

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise_conditions import Reason, RuleError
+from equipoise_conditions import Reason
 from equipoise_conditions.credit import on_collected
 from equipoise_conditions.rules.values.backups import (
     Whitening,
@@ -113,7 +113,8 @@ def test_whitening_over_groups_gives_a_group_of_one_nothing(batch: Any) -> None:
     assert credit.value.tolist() == [-1.0, 1.0, 0.0]
 
 
-def test_whitening_one_unit_is_refused(batch: Any) -> None:
+@pytest.mark.parametrize("over", ["batch", "group"])
+def test_whitening_one_unit_leaves_nothing(batch: Any, over: str) -> None:
     t = batch(outcome=[1], lengths=[1])
-    with pytest.raises(RuleError, match="at least 2"):
-        measured_credit(t, np.ones(1), on_collected(t), whitening=Whitening("batch"))
+    credit = measured_credit(t, np.ones(1), on_collected(t), whitening=Whitening(over))
+    assert credit.value.tolist() == [0.0]

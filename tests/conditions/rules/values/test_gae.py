@@ -84,10 +84,10 @@ def test_large_rewards_keep_their_differences(batch: Any) -> None:
     assert credit.value.tolist() == [1e6, 1e6, -1e6, -1e6]
 
 
-def test_preset_verl_whitens_and_refuses_a_single_token(batch: Any) -> None:
+def test_preset_verl_whitens_and_leaves_a_single_token_nothing(batch: Any) -> None:
     t = batch(outcome=[1], lengths=[1])
-    with pytest.raises(RuleError, match="at least 2"):
-        TOKENS.apply(t, Context(token_values=np.zeros(1)), {"preset": "verl"})
+    lone = TOKENS.apply(t, Context(token_values=np.zeros(1)), {"preset": "verl"})
+    assert lone.value.tolist() == [0.0]
     pair = batch(outcome=[1, 0], lengths=[1, 1])
     credit = TOKENS.apply(pair, Context(token_values=np.zeros(2)), {"preset": "verl"})
     np.testing.assert_allclose(credit.value, [0.5**0.5, -(0.5**0.5)], atol=1e-7)
