@@ -1,9 +1,9 @@
 """The rules that exist: ours in one plain dictionary, others' through entry points."""
 
-import difflib
 from importlib.metadata import EntryPoint, entry_points
 
 from equipoise_conditions.errors import FaultyPlugIn, RuleError
+from equipoise_conditions.names import suggestion
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules import (
     agents,
@@ -54,7 +54,10 @@ def plug_ins() -> tuple[dict[str, Rule], dict[str, str]]:
     faulty: dict[str, str] = {}
     for point in entry_points(group=GROUP):
         if point.name in RULES or point.name in good:
-            faulty[point.name] = f"{_origin(point)}: the rule name '{point.name}' is taken; rename the rule"
+            package = point.dist.name if point.dist else "the package that offers it"
+            faulty[point.name] = (
+                f"{_origin(point)}: the rule name '{point.name}' is taken; rename the rule, or uninstall {package}"
+            )
             continue
         try:
             good[point.name] = _loaded(point)
@@ -67,7 +70,7 @@ def find_rule(name: str) -> Rule:
     """Return the rule called `name`.
 
     Raises:
-        RuleError: with the nearest known name when there is none.
+        RuleError: with the nearest known name, if any is near, when there is none.
         FaultyPlugIn: with what is wrong with the plug-in of this name.
     """
     if name in RULES:
@@ -77,8 +80,7 @@ def find_rule(name: str) -> Rule:
         raise FaultyPlugIn(faulty[name])
     if name not in good:
         known = [*RULES, *good]
-        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-        message = f"unknown rule '{name}'; did you mean '{nearest}'? (known: {', '.join(known)})"
+        message = f"unknown rule '{name}'{suggestion(name, known)} (known: {', '.join(known)})"
         raise RuleError(message)
     return good[name]
 

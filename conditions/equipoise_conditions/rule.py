@@ -1,13 +1,13 @@
 """A credit rule as data: its function, what it needs, its parameters and its card."""
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import GRANULARITIES, Credit
-from equipoise_conditions.errors import RuleError
+from equipoise_conditions.errors import CrossedParameters, RuleError
+from equipoise_conditions.names import nearest
 from equipoise_conditions.projection import expected_units
 from equipoise_conditions.trajectories import Trajectories
 
@@ -160,6 +160,8 @@ class Rule:
         needs_of: what it needs besides `needs` under given parameters; None if they change nothing.
         supply: what a suite may set besides, for whoever measures what the rule needs: repeats, allowances.
             The rule itself does not see them.
+        faults_of: what is wrong with parameters that are each right alone: sentences that begin with the name
+            of a parameter and a colon, and name the others; None if any go together.
     """
 
     name: str
@@ -170,6 +172,7 @@ class Rule:
     presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     needs_of: Callable[[Mapping[str, object]], frozenset[Need]] | None = None
     supply: tuple[Parameter, ...] = ()
+    faults_of: Callable[[Mapping[str, object]], list[str]] | None = None
 
     @property
     def settable(self) -> tuple[Parameter, ...]:
@@ -186,16 +189,10 @@ class Rule:
 
         Raises:
             RuleError: listing every unknown name (with the nearest known one) and every wrong value.
+            CrossedParameters: when each value is right, but they do not go together.
         """
         known = {parameter.name: parameter for parameter in self.settable}
-        given = dict(params or {})
-        faults = []
-        if "preset" in given and self.presets:
-            preset = given.pop("preset")
-            if preset in self.presets:
-                given = {**self.presets[str(preset)], **given}
-            else:
-                faults.append(f"preset: expected one of {', '.join(self.presets)}, got {preset!r}")
+        given, faults = self._preset(dict(params or {}))
         faults += [self._unknown(name, list(known)) for name in given if name not in known]
         values: dict[str, object] = {}
         for name, parameter in known.items():
@@ -206,6 +203,9 @@ class Rule:
         if faults:
             message = f"rule '{self.name}': " + "; ".join(faults)
             raise RuleError(message)
+        crossed = self.faults_of(values) if self.faults_of is not None else []
+        if crossed:
+            raise CrossedParameters(self.name, tuple(crossed))
         return values
 
     def apply(
@@ -214,12 +214,13 @@ class Rule:
         """Assign credit with checked parameters and a guarded context.
 
         Raises:
-            RuleError: on wrong parameters, undeclared or missing needs, or credit of the wrong length.
+            RuleError: on wrong parameters, undeclared or missing needs, or credit of the wrong length; and
+                when the rule's function raises something else or returns something that is no credit.
         """
         values = self.validate(params)
         guarded = context.for_rule(replace(self, needs=self.needed(params)))
         told = {parameter.name: values[parameter.name] for parameter in self.parameters}
-        credit = self.assign(trajectories, guarded, **told)
+        credit = self._assigned(trajectories, guarded, told)
         expected = expected_units(credit, trajectories)
         if credit.granularity != self.card.granularity or credit.value.size != expected:
             message = (
@@ -229,11 +230,44 @@ class Rule:
             raise RuleError(message)
         return credit
 
+    def _assigned(self, trajectories: Trajectories, context: Context, told: Mapping[str, object]) -> Credit:
+        try:
+            credit: object = self.assign(trajectories, context, **told)
+        except (RuleError, MemoryError):
+            raise
+        except Exception as error:  # whatever a stranger's function does
+            message = f"rule '{self.name}' raised {type(error).__name__}: {error}"
+            raise RuleError(message) from error
+        if not isinstance(credit, Credit):
+            message = (
+                f"rule '{self.name}': expected its function to return Credit, got {type(credit).__name__}"
+            )
+            raise RuleError(message)
+        return credit
+
+    def _preset(self, given: dict[str, object]) -> tuple[dict[str, object], list[str]]:
+        """Return the parameters with those that a preset stands for, and what is wrong with the preset."""
+        if "preset" not in given or any(parameter.name == "preset" for parameter in self.settable):
+            return given, []
+        preset = given.pop("preset")
+        if not self.presets:
+            return given, [
+                f"preset: expected none, since this rule has no presets, got {preset!r}; leave it out"
+            ]
+        if isinstance(preset, str) and preset in self.presets:
+            return {**self.presets[preset], **given}, []
+        # A list of one name is a likely slip, so that its word is looked up too.
+        word = " ".join(map(str, preset)) if isinstance(preset, list) else str(preset)
+        near = nearest(word, self.presets)
+        hint = f"; did you mean '{near}'?" if near else ""
+        return given, [f"preset: expected one of {', '.join(self.presets)}, got {preset!r}{hint}"]
+
     def _unknown(self, name: str, known: list[str]) -> str:
-        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-        if not nearest:
+        if not known:
             return f"unknown parameter '{name}'; this rule takes none"
-        return f"unknown parameter '{name}'; did you mean '{nearest[0]}'? (known: {', '.join(known)})"
+        near = nearest(name, known)
+        hint = f"; did you mean '{near}'?" if near else ""
+        return f"unknown parameter '{name}'{hint} (known: {', '.join(known)})"
 
 
 def _range(minimum: float, maximum: float) -> str:

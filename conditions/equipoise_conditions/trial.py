@@ -18,7 +18,7 @@ def trial(rule: Rule) -> None:
     A rule that needs more than a generator is called when its needs are measured, not before.
 
     Raises:
-        RuleError: when it cannot, or does not. Whatever else the rule raises is passed on.
+        RuleError: when it cannot, or does not, or changes the batch that it is given.
     """
     rule.validate()
     accepted = inspect.signature(rule.assign).parameters
@@ -30,7 +30,12 @@ def trial(rule: Rule) -> None:
         )
         raise RuleError(message)
     if rule.needed() <= {Need.GENERATOR}:
-        credit = rule.apply(_small(), Context(generator=np.random.default_rng(0)))
+        batch = _small()
+        before = batch.digest()
+        credit = rule.apply(batch, Context(generator=np.random.default_rng(0)))
+        if batch.digest() != before:
+            message = f"rule '{rule.name}' changes the batch that it is given; let it work on copies"
+            raise RuleError(message)
         if credit.digest() != rule.apply(_small(), Context(generator=np.random.default_rng(0))).digest():
             message = f"rule '{rule.name}' gives other credit for the same batch and the same generator"
             raise RuleError(message)

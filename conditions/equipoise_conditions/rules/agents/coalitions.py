@@ -17,7 +17,7 @@ from equipoise_conditions.shapley import (
 )
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["ANTITHETIC", "INDEX", "PERMUTATIONS", "player_values", "sampling_needs"]
+__all__ = ["ANTITHETIC", "INDEX", "PERMUTATIONS", "player_values", "sampling_faults", "sampling_needs"]
 
 INDEX = Parameter(
     "index",
@@ -40,6 +40,15 @@ _EXACT = {"shapley": shapley_values, "banzhaf": banzhaf_values, "leave_one_out":
 def sampling_needs(params: Mapping[str, object]) -> frozenset[Need]:
     """Return the generator where orders are drawn, nothing where all are taken."""
     return frozenset({Need.GENERATOR}) if params["permutations"] != 0 else frozenset()
+
+
+def sampling_faults(params: Mapping[str, object]) -> list[str]:
+    """Return what is wrong with `index` and `permutations` together: only Shapley values are sampled."""
+    index, permutations = params["index"], params["permutations"]
+    if permutations == 0 or index == "shapley":
+        return []
+    expected = f"permutations: expected 0 for the index '{index}', got {permutations}"
+    return [f"{expected}; only Shapley values are averages over orders"]
 
 
 def player_values(
@@ -68,12 +77,9 @@ def player_values(
     """
     coalitions = context.need(Need.COALITIONS, Coalitions)
     _check(trajectories, coalitions, units, noun)
-    if permutations and index != "shapley":
-        message = (
-            f"permutations: expected 0 for the index '{index}', got {permutations}; "
-            "only Shapley values are averages over orders"
-        )
-        raise RuleError(message)
+    faults = sampling_faults({"index": index, "permutations": permutations})
+    if faults:
+        raise RuleError(faults[0])
     first = np.concatenate(([0], np.cumsum(units)[:-1]))
     value = np.full(int(units.sum()), np.nan)
     for players in np.unique(coalitions.players[coalitions.players > 0]).tolist():

@@ -11,6 +11,7 @@ from equipoise_conditions.rules.agents.coalitions import (
     INDEX,
     PERMUTATIONS,
     player_values,
+    sampling_faults,
     sampling_needs,
 )
 from equipoise_conditions.trajectories import Trajectories
@@ -69,6 +70,7 @@ SCAR = Rule(
         Parameter("to_go", default=False, kind="bool", doc="sum of a turn's value and all later ones"),
     ),
     needs_of=sampling_needs,
+    faults_of=sampling_faults,
     card=Card(
         name="scar",
         title="Shapley value of each segment (SCAR)",

@@ -10,6 +10,7 @@ from equipoise_conditions.rules.agents.coalitions import (
     INDEX,
     PERMUTATIONS,
     player_values,
+    sampling_faults,
     sampling_needs,
 )
 from equipoise_conditions.rules.agents.statistics import agent_credit
@@ -61,6 +62,7 @@ SHAPLEY = Rule(
     needs=frozenset({Need.COALITIONS}),
     parameters=(INDEX, PERMUTATIONS, ANTITHETIC),
     needs_of=sampling_needs,
+    faults_of=sampling_faults,
     presets={
         "shapiq": {"index": "shapley", "permutations": 0},
         "shapiq-banzhaf": {"index": "banzhaf", "permutations": 0},

@@ -10,6 +10,7 @@ import numpy as np
 from equipoise_conditions.arrays import BoolArray
 from equipoise_conditions.context import Context, Need, Verdicts
 from equipoise_conditions.credit import Credit, Reason, credit_where, on_collected
+from equipoise_conditions.errors import CrossedParameters, RuleError
 from equipoise_conditions.projection import to_turns
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.common import EPS, SINGLETON, STD, turn_advantage
@@ -121,6 +122,23 @@ def _needs_of(find: Find, parameters: Mapping[str, object]) -> frozenset[Need]:
     return find(str(parameters["over"])).needed(inner)
 
 
+def _faults_of(find: Find, parameters: Mapping[str, object]) -> list[str]:
+    """Return what is wrong with the rule that is routed to: that there is none, or its parameters."""
+    inner = parameters["over_parameters"]
+    assert isinstance(inner, Mapping), "the parameter was read as a mapping"
+    try:
+        rule = find(str(parameters["over"]))
+    except RuleError as error:
+        return [f"over: {error}"]
+    try:
+        rule.validate(inner)
+    except CrossedParameters as error:
+        return [f"over_parameters: rule '{rule.name}': {fault}" for fault in error.faults]
+    except RuleError as error:
+        return [f"over_parameters: {error}"]
+    return []
+
+
 def _context(context: Context, needs: frozenset[Need], judged: BoolArray) -> Context:
     """Return what the inner rule may see: its needs, and a judge who was asked about routed turns only."""
     seen = Context(**{str(need): getattr(context, need.value) for need in needs - {Need.FORKS}})
@@ -183,4 +201,9 @@ _ROUTER = Rule(
 
 def router_over(find: Find) -> Rule:
     """Return the rule, routing to the rules that `find` knows."""
-    return replace(_ROUTER, assign=partial(router, find), needs_of=partial(_needs_of, find))
+    return replace(
+        _ROUTER,
+        assign=partial(router, find),
+        needs_of=partial(_needs_of, find),
+        faults_of=partial(_faults_of, find),
+    )

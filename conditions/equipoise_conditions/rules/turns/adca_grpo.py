@@ -1,5 +1,6 @@
 """ADCA-GRPO: a judge's good and bad steps and the outcome, each standardised, summed from the end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,9 +95,9 @@ def adca_grpo(  # noqa: PLR0913 - one keyword for each convention of the publish
         MissingNeed: without verdicts.
         RuleError: when they are of another batch, or on allocation without an outcome.
     """
-    if scheme == "allocation" and outcome_on == "none":
-        message = "outcome_on: expected last or all with the scheme allocation, got none; use decouple"
-        raise RuleError(message)
+    faults = _scheme_faults({"scheme": scheme, "outcome_on": outcome_on})
+    if faults:
+        raise RuleError(faults[0])
     judge = context.need(Need.JUDGE, Verdicts)
     flags = step_flags(trajectories, judge, good_above)
     owner = trajectories.trajectory_of_turn
@@ -122,6 +123,12 @@ def adca_grpo(  # noqa: PLR0913 - one keyword for each convention of the publish
     if singleton == "undefined":
         reason = np.where((reason == Reason.DEFINED) & alone[owner], int(Reason.NO_GROUP), reason)
     return credit_where(returns_to_go(total, trajectories.turn_offsets, 1.0), reason)
+
+
+def _scheme_faults(params: Mapping[str, object]) -> list[str]:
+    if params["scheme"] == "allocation" and params["outcome_on"] == "none":
+        return ["outcome_on: expected last or all with the scheme allocation, got none; use decouple"]
+    return []
 
 
 def step_flags(trajectories: Trajectories, judge: Verdicts, good_above: float) -> Flags:
@@ -207,6 +214,7 @@ _PUBLISHED = {"std": "population", "eps": 1e-12, "variance_eps": 1e-8}
 ADCA_GRPO = Rule(
     name="adca_grpo",
     assign=adca_grpo,
+    faults_of=_scheme_faults,
     needs=frozenset({Need.JUDGE}),
     supply=JUDGED,
     parameters=(
