@@ -1,10 +1,12 @@
 """The rules a suite may name, and what each makes of its parameters."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from equipoise_conditions.errors import FaultyPlugIn, RuleError
+from equipoise_conditions.errors import CrossedParameters, FaultyPlugIn, RuleError
+from equipoise_conditions.names import suggestion
 from equipoise_preregistration.experiment import Condition
 from equipoise_preregistration.faults import Problem, nearest
 
@@ -46,7 +48,7 @@ def condition_problems(entries: object, catalogue: Catalogue) -> Iterator[Proble
             yield from _parameter_problems(index, rule, _parameters(entry), catalogue)
         else:
             message = f"expected one of the rules {', '.join(sorted(catalogue))}, got {rule!r}"
-            yield Problem(("conditions", index, "rule"), message + nearest(rule, catalogue))
+            yield Problem(("conditions", index, "rule"), message + suggestion(rule, catalogue))
 
 
 def _plug_in_fault(rule: str, catalogue: Catalogue) -> str | None:
@@ -66,23 +68,40 @@ def _parameters(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _parameter_problems(
     index: int, rule: str, parameters: dict[str, Any], catalogue: Catalogue
 ) -> Iterator[Problem]:
-    """Asks about one parameter at a time, so that each fault is found and knows its place."""
-    validate, faulty = catalogue[rule], False
+    """Asks about one parameter at a time, so that each fault is found and knows its place; then about all."""
+    validate, faulty = catalogue[rule], set()
     for name, value in parameters.items():
         try:
             validate({name: value})
+        except CrossedParameters:
+            continue  # with the defaults of the others, which the file may not leave in place
         except RuleError as error:
-            faulty = True
+            faulty.add(name)
             yield _parameter_problem(index, name, rule, str(error))
-    if not faulty:
-        try:
-            validate(parameters)
-        except RuleError as error:
-            yield Problem(("conditions", index), str(error))
+    if "preset" in faulty:
+        return  # what the others are is not known
+    try:
+        validate({name: value for name, value in parameters.items() if name not in faulty})
+    except CrossedParameters as error:
+        yield from _crossed_problems(index, error, parameters, faulty)
+    except RuleError as error:
+        yield Problem(("conditions", index), str(error))
+
+
+def _crossed_problems(
+    index: int, error: CrossedParameters, parameters: Mapping[str, Any], faulty: set[str]
+) -> Iterator[Problem]:
+    """Places each fault at the parameter that it begins with, at another that it names, or at the condition."""
+    for fault in error.faults:
+        named = dict.fromkeys([fault.partition(":")[0], *re.findall(r"\w+", fault)])
+        if faulty.isdisjoint(named):
+            place = [name for name in named if name in parameters][:1]
+            yield Problem(("conditions", index, *place), fault)
 
 
 def _parameter_problem(index: int, name: str, rule: str, message: str) -> Problem:
-    unknown, own = "unknown" in message, nearest(name, Condition.model_fields)
+    unknown = message.removeprefix(f"rule {rule!r}: ").startswith("unknown parameter")
+    own = nearest(name, Condition.model_fields)
     if unknown and own:
         # A misspelled key of the condition itself looks like a parameter of its rule.
         message = f"expected a key of a condition or a parameter of the rule {rule!r}, got {name!r}{own}"

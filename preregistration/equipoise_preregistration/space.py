@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from equipoise_conditions.errors import RuleError
+from equipoise_conditions.errors import CrossedParameters, RuleError
 from equipoise_preregistration.catalogue import Catalogue
 from equipoise_preregistration.experiment import Condition
 from equipoise_preregistration.faults import Path, Problem, nearest
@@ -104,6 +104,8 @@ def _refused_by_rules(
         for value in _values(written):
             try:
                 catalogue[rule]({name: value})
+            except CrossedParameters:
+                continue  # with the defaults of the others, which a condition or the draw may replace
             except RuleError as error:
                 # A rule whose other parameters have no default says that of every value.
                 if name not in str(error):

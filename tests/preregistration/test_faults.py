@@ -285,3 +285,42 @@ def test_no_damage_to_a_file_escapes_as_anything_but_a_suite_error(data: st.Data
 def test_no_bytes_escape_as_anything_but_a_suite_error(raw: bytes) -> None:
     with pytest.raises(SuiteError):
         parse_suite(raw, "s.yaml", rules=RULES)
+
+
+REAL = """\
+name: tiny
+conditions:
+  - {id: outcome, rule: grpo, baseline: true, preset: [verl]}
+  - {id: a, rule: hcapo, clip_low: 2, clip_high: 1.5, omega: x}
+  - {id: b, rule: shapley, index: banzhaf, permutations: 8}
+  - {id: c, rule: router, over: turn_jugde}
+  - {id: d, rule: router, over_parameters: {balot: mean}}
+  - {id: e, rule: hcapo, clip_low: 2, clip_high: 3}
+  - {id: f, rule: hcapo, clip_low: 2, clip_high: x}
+  - {id: g, rule: GIGPO}
+  - {id: h, rule: hcapo, clip_high: 0.5}
+budget: {examples: 64, optimizer_steps: 4}
+blocks: ten
+"""
+
+
+def test_parameters_that_do_not_go_together_have_their_places_beside_all_other_faults() -> None:
+    with pytest.raises(SuiteError) as caught:
+        parse_suite(REAL.encode(), "s.yaml")
+    found = [(fault.line, fault.column, fault.path, fault.message) for fault in caught.value.faults]
+    said = (
+        (3, 55, "[0].preset", "got ['verl']; did you mean 'verl'?"),
+        (4, 36, "[1].clip_low", "clip_low: expected clip_low <= clip_high, got 2 > 1.5"),
+        (4, 62, "[1].omega", "got 'x'"),
+        (5, 58, "[2].permutations", "expected 0 for the index 'banzhaf', got 8"),
+        (6, 33, "[3].over", "unknown rule 'turn_jugde'; did you mean 'turn_judge'?"),
+        (7, 44, "[4].over_parameters", "unknown parameter 'balot'; did you mean 'ballot'?"),
+        (9, 50, "[6].clip_high", "got 'x'"),
+        (10, 19, "[7].rule", "did you mean 'gigpo'?"),
+        (11, 37, "[8].clip_high", "clip_low: expected clip_low <= clip_high, got 0.8 > 0.5"),
+    )
+    assert len(found) == len(said) + 1, "and the blocks"
+    for (line, column, path, message), (at, from_, below, part) in zip(found, said, strict=False):
+        assert (line, column, path) == (at, from_, f"conditions{below}")
+        assert part in message
+    assert found[-1][2] == "blocks"

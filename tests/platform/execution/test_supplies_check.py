@@ -10,7 +10,8 @@ from tests.platform.execution.supplied import Block, collected
 from equipoise.cli.suite_file import open_suite
 from equipoise.environments.registry import make_environment
 from equipoise.errors import ExecutionError
-from equipoise.execution.supplies.offered import SUPPLIED, lacking
+from equipoise.execution.supplies.judging import JUDGES
+from equipoise.execution.supplies.offered import SCALES, SUPPLIED, lacking
 from equipoise.execution.supplies.table import measure
 from equipoise_conditions import RULES, Need
 from equipoise_preregistration import Suite, SuiteError
@@ -80,6 +81,59 @@ def test_truth_is_refused_where_the_environment_does_not_know_it(tmp_path: Path)
 def test_a_critic_needs_a_second_task(tmp_path: Path) -> None:
     ((_, _, message),) = _faults(_written(tmp_path, "bifurcation", {"a": "grpo", "b": "gae"}, pool=1))
     assert message.endswith("supplies, and there is one task; raise environment.tasks.pool")
+
+
+def test_a_judge_that_nobody_is_and_a_scale_that_it_does_not_answer_on_are_told_with_their_lines(
+    tmp_path: Path,
+) -> None:
+    assert SCALES.keys() == JUDGES.keys()
+    rules = {
+        "a": "grpo",
+        "b": "turn_judge, judge: gpt4",
+        "c": "turn_judge, scale: five-point",
+        "d": "router, over_parameters: {judge: scriptd}",
+        "e": "router, over: router, over_parameters: {over_parameters: {scale: five-point}}",
+        "f": "turn_judge, judge: scripted, scale: ternary",
+    }
+    assert _faults(_written(tmp_path, "household", rules)) == [
+        (9, "conditions[1].judge", "expected one of scripted, got 'gpt4'"),
+        (
+            10,
+            "conditions[2].scale",
+            "expected ternary, the scale on which the judge 'scripted' answers, got 'five-point'",
+        ),
+        (
+            11,
+            "conditions[3].over_parameters.judge",
+            "expected one of scripted, got 'scriptd'; did you mean 'scripted'?",
+        ),
+        (
+            12,
+            "conditions[4].over_parameters.over_parameters.scale",
+            "expected ternary, the scale on which the judge 'scripted' answers, got 'five-point'",
+        ),
+    ]
+
+
+def test_what_is_lacking_is_told_beside_faulty_parameters(tmp_path: Path) -> None:
+    rules = {
+        "a": "grpo",
+        "b": "router, over: turn_jugde",
+        "c": "igpo",
+        "d": "hcapo, clip_low: 2",
+        "e": "turn_judge, judge: gpt4",
+        "f": "shapley, permutations: -1",
+    }
+    faults = _faults(_written(tmp_path, "household", rules))
+    assert [(line, path) for line, path, _ in faults] == [
+        (9, "conditions[1].over"),
+        (10, "conditions[2].rule"),
+        (11, "conditions[3].clip_low"),
+        (12, "conditions[4].judge"),
+        (13, "conditions[5].permutations"),
+    ]
+    assert "did you mean 'turn_judge'?" in faults[0][2]
+    assert "needs 'gold'" in faults[1][2]
 
 
 def test_a_suite_whose_needs_are_all_supplied_passes(tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 """What can be supplied where: looked up when a suite is checked, without loading anything that trains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from equipoise.environments.protocol import Environment
-from equipoise.execution.conditions import condition_of
+from equipoise.execution.supplies.settings import settings_of
 from equipoise_conditions.context import Need
-from equipoise_preregistration import Suite
+from equipoise_conditions.names import nearest
+from equipoise_conditions.registry import find_rule
 
-__all__ = ["SUPPLIED", "lacking", "unsupplied"]
+__all__ = ["SCALES", "SUPPLIED", "Asked", "lacking", "unsupplied"]
+
+Asked = tuple[int, str, str, Mapping[str, object]]
+"""A condition: its index, its id, the name of its rule and the parameters that the rule takes without fault."""
 
 SUPPLIED: frozenset[Need] = frozenset(
     {
@@ -46,6 +50,9 @@ _WOULD = {
     ),
 }
 
+SCALES = {"scripted": "ternary"}
+"""Every judge that can be asked, and the scale that it answers on."""
+
 _METHODS = {Need.JUDGE: "judge", Need.TRUTH: "advantage"}
 
 
@@ -65,19 +72,46 @@ def lacking(need: Need, environment: Environment) -> str | None:
     return f"which nothing supplies in the environment {type(environment).__name__}; what could: {would}"
 
 
-def unsupplied(suite: Suite, environment: Environment) -> Iterator[tuple[int, str]]:
-    """Conditions whose rules need what cannot be supplied: (index, sentence), one a need.
+def unsupplied(
+    conditions: Iterable[Asked], environment: Environment
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What conditions need and cannot be supplied: (path below `conditions`, sentence), one a need or setting.
 
     Args:
-        suite: with the defaults of its rules written out.
+        conditions: those whose parameters are without fault.
         environment: the suite's.
     """
-    for index, condition in enumerate(suite.conditions):
-        rule, params = condition_of(suite, condition.id)
-        for need in sorted(rule.needed(params)):
+    for index, name, called, params in conditions:
+        rule = find_rule(called)
+        needed = rule.needed(params)
+        for need in sorted(needed):
             why = lacking(need, environment)
             if why is not None:
                 yield (
-                    index,
-                    f"the rule {rule.name!r} of condition {condition.id!r} needs {str(need)!r}, {why}",
+                    (index, "rule"),
+                    f"the rule {rule.name!r} of condition {name!r} needs {str(need)!r}, {why}",
                 )
+        if Need.JUDGE in needed:
+            for path, why in _judge_faults(rule.validate(params)):
+                yield (index, *path), why
+
+
+def _judge_faults(params: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Settings of who is asked that nobody answers to, each with its path below the condition."""
+    settings, above = settings_of(params), _above(params)
+    judge = str(settings.get("judge", "scripted"))
+    if judge not in SCALES:
+        near = nearest(judge, SCALES)
+        hint = f"; did you mean {near!r}?" if near else ""
+        yield (*above, "judge"), f"expected one of {', '.join(SCALES)}, got {judge!r}{hint}"
+    elif settings.get("scale", SCALES[judge]) != SCALES[judge]:
+        yield (
+            (*above, "scale"),
+            f"expected {SCALES[judge]}, the scale on which the judge {judge!r} answers, got {settings['scale']!r}",
+        )
+
+
+def _above(params: Mapping[str, object]) -> tuple[str, ...]:
+    """The keys under which a rule that hands its turns to another has that rule's parameters."""
+    inner = params.get("over_parameters")
+    return ("over_parameters", *_above(inner)) if isinstance(inner, Mapping) else ()
