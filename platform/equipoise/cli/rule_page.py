@@ -55,11 +55,18 @@ def _card(rule: Rule) -> str:
     card = rule.card
     lines = [f"### `{rule.name}`: {card.title}\n", f"    {card.formula}\n"]
     lines.append(f"- Credit per **{card.granularity}**; evidence: *{card.evidence}*.")
-    lines += [f"- {label}: {getattr(card, name)}." for label, name in _FACTS if getattr(card, name)]
+    lines += [
+        f"- {label}: {getattr(card, name).removesuffix('.')}."
+        for label, name in _FACTS
+        if getattr(card, name)
+    ]
     lines.append(
         f"- Needs: {', '.join(f'`{need}`' for need in sorted(rule.needed())) or 'nothing but trajectories'}."
     )
-    lines += [f"- `preset: {name}` is {_code(written(values))}." for name, values in rule.presets.items()]
+    lines += [
+        f"- `preset: {name}` is {_code(written(values)) or 'the defaults'}."
+        for name, values in rule.presets.items()
+    ]
     if rule.settable:
         lines += ["", "| parameter | default | expected | what it changes |", "|---|---|---|---|"]
         lines += [

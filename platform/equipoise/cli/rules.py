@@ -1,7 +1,7 @@
 """`equipoise rules`: the credit rules and their cards."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -9,7 +9,12 @@ from typer.core import TyperGroup
 from equipoise.cli.options import Json
 from equipoise.cli.output import say, show_json, show_table
 from equipoise.cli.rule_page import markdown, written
+from equipoise_conditions.errors import FaultyPlugIn, RuleError
+from equipoise_conditions.names import ALIASES, fold
 from equipoise_conditions.registry import RULES, Rule, find_rule, plug_ins
+
+if TYPE_CHECKING:
+    from equipoise_conditions.survey import Method
 
 __all__ = ["card", "rules"]
 
@@ -59,13 +64,33 @@ def list_(*, as_json: Json = False) -> None:
 
 @rules.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="RULE", help="Name of a rule.")], *, as_json: Json = False
+    name: Annotated[
+        str, typer.Argument(metavar="RULE", help="Name of a rule, or of a method of the survey.")
+    ],
+    *,
+    as_json: Json = False,
 ) -> None:
-    """Show one rule: its card, its parameters and its presets."""
-    rule = find_rule(name)
+    """Show one rule: its card, its parameters and its presets; or why no rule stands for a method of the survey."""
+    rule, said = _meant(name)
+    if not isinstance(rule, Rule):
+        facts = asdict(rule)
+        if as_json:
+            show_json(facts)
+            return
+        rows = (
+            (key.replace("_", " "), value) for key, value in facts.items() if value not in (None, "", (), {})
+        )
+        show_table(f"{rule.name}: {rule.status}", ("", ""), rows)
+        return
     if as_json:
         show_json(card(rule))
         return
+    if said:
+        say(said)
+    _show_rule(rule)
+
+
+def _show_rule(rule: Rule) -> None:
     facts = {**asdict(rule.card), "needs": ", ".join(sorted(rule.needed())) or "nothing but trajectories"}
     show_table(rule.name, ("", ""), ((key.replace("_", " "), value) for key, value in facts.items()))
     rows = ((item.name, item.default, item.expected, item.doc) for item in rule.settable)
@@ -73,6 +98,35 @@ def show(
     if rule.presets:
         presets = ((name, written(values)) for name, values in rule.presets.items())
         show_table("Presets", ("preset", "stands for"), presets)
+
+
+def _meant(name: str) -> "tuple[Rule | Method, str]":
+    """The rule of this name, else the one known by it, else the survey's method; and a word on what it is called.
+
+    Raises:
+        RuleError: when nothing is called so; with the nearest name.
+    """
+    from equipoise_conditions.survey import METHODS
+
+    try:
+        return find_rule(name), ""
+    except FaultyPlugIn:
+        raise
+    except RuleError:
+        folded = fold(name)
+        for alias, (rule, preset) in ALIASES.items():
+            if folded == fold(alias):
+                return find_rule(rule), _called(name, rule, {"preset": preset} if preset else {})
+        for method in METHODS:
+            if folded in (fold(method.id), fold(method.name)):
+                if method.rule is None:
+                    return method, ""
+                return find_rule(method.rule), _called(method.name, method.rule, method.params)
+        raise
+
+
+def _called(name: str, rule: str, params: dict[str, object]) -> str:
+    return f"{name} is the rule {rule}" + (f" with {written(params)}" if params else "")
 
 
 @rules.command()

@@ -246,3 +246,16 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         timeout=60,
     )
     assert "Traceback" not in done.stderr
+
+
+def test_the_cards_are_found_by_the_names_of_the_survey_and_the_field() -> None:
+    assert json.loads(equipoise("rules", "show", "VinePPO", "--json").stdout)["name"] == "vineppo"
+    assert "dr_grpo is the rule grpo with preset: dr-grpo" in equipoise("rules", "show", "dr_grpo").stdout
+    assert json.loads(equipoise("rules", "rloo", "--json").stdout)["name"] == "reinforce"
+    assert "QLLM: written anew for each task" in equipoise("rules", "show", "QLLM").stdout
+    shown = equipoise("rules", "show", "pilotrl")
+    assert shown.returncode == 0
+    assert "PilotRL: formula not recovered" in shown.stdout
+    nothing = equipoise("rules", "show", "xyzzy")
+    assert nothing.returncode == ExitCode.USAGE
+    assert "did you mean" not in nothing.stderr

@@ -16,6 +16,13 @@ def test_the_documentation_shows_the_cards_of_this_code() -> None:
     assert PAGE.read_text("utf-8") == markdown(), "make it again: `equipoise rules page > docs/rules.md`"
 
 
+def test_a_line_ends_in_one_full_stop_and_an_empty_preset_is_the_defaults() -> None:
+    page = markdown()
+    assert ".." not in page.replace("...", "")
+    assert " is ." not in page
+    assert "- `preset: verl` is the defaults." in page
+
+
 def test_every_rule_and_every_method_of_the_survey_is_on_the_page() -> None:
     page = markdown()
     for name, rule in RULES.items():
