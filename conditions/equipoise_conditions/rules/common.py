@@ -1,5 +1,6 @@
 """Parameters and steps that several rules share, so that a comparison of rules does not compare epsilons."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "WHITEN",
     "Scale",
     "check_length",
+    "clip_faults",
     "episode_advantage",
     "episode_credit",
     "group_advantage",
@@ -292,3 +294,11 @@ def check_length(name: str, got: int, trajectories: Trajectories) -> None:
             "measure it on this batch"
         )
         raise RuleError(message)
+
+
+def clip_faults(params: Mapping[str, object]) -> list[str]:
+    """Return what is wrong with the parameters `clip_low` and `clip_high`, read as numbers: an empty interval."""
+    low, high = float(str(params["clip_low"])), float(str(params["clip_high"]))
+    if low <= high:
+        return []
+    return [f"clip_low: expected clip_low <= clip_high, got {low:g} > {high:g}"]

@@ -15,6 +15,7 @@ from equipoise_conditions.rules.common import (
     SINGLETON,
     STD,
     check_length,
+    clip_faults,
     turn_advantage,
     with_reasons,
 )
@@ -136,6 +137,7 @@ HCAPO = Rule(
     name="hcapo",
     assign=hcapo,
     needs=frozenset({Need.HINDSIGHT}),
+    faults_of=clip_faults,
     parameters=(
         STD,
         EPS,

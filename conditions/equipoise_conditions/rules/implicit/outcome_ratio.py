@@ -7,7 +7,7 @@ from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit, Reason, credit_where
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.rule import Card, Parameter, Rule
-from equipoise_conditions.rules.common import check_length
+from equipoise_conditions.rules.common import check_length, clip_faults
 from equipoise_conditions.rules.implicit.confidence import turn_confidence
 from equipoise_conditions.rules.implicit.signals import CENTRE, centred_signal, turn_reasons, turn_totals
 from equipoise_conditions.trajectories import Trajectories
@@ -78,6 +78,7 @@ OUTCOME_RATIO = Rule(
     name="outcome_ratio",
     assign=outcome_ratio,
     needs=frozenset({Need.OUTCOME_SCORES}),
+    faults_of=clip_faults,
     parameters=(
         Parameter(
             "form", "increment", ("increment", "rho"), "what telling the outcome adds, or the hindsight ratio"
