@@ -52,7 +52,8 @@ def draw(
 ) -> Move:
     """Return one random move of the credit, uniform over those that the kind allows.
 
-    Undefined and masked units stay where they are, whatever the kind except ANYWHERE.
+    Undefined and masked units stay where they are, whatever the kind except ANYWHERE; so do units that could
+    only exchange equal credit, since a twin must not show other data than its rule where credit says nothing.
 
     Args:
         credit: of this batch, U units.
@@ -67,9 +68,10 @@ def draw(
     if kind == Twin.SIGN:
         sign[key < 0.5] = -1.0
         return Move(to, sign)
-    movable = _movable(credit, trajectories, kind)
-    units = np.flatnonzero(movable)
-    cell = cells(credit, trajectories, kind, like=like)[units]
+    units = np.flatnonzero(_movable(credit, trajectories, kind))
+    cell = np.unique(cells(credit, trajectories, kind, like=like)[units], return_inverse=True)[1]
+    varies = _varies(np.where(credit.defined, credit.value, np.inf)[units], cell)[cell]
+    units, cell = units[varies], cell[varies]
     # Both orders list the cells one after the other, so that each unit meets one of its own cell.
     to[units[np.argsort(cell, kind="stable")]] = units[np.lexsort((key[units], cell))]
     return Move(to, sign)
@@ -121,13 +123,19 @@ def shuffle_active_share(
         active = value != 0
     else:
         cell = np.unique(cells(credit, trajectories, kind, like=like)[movable], return_inverse=True)[1]
-        low = np.full(cell.max() + 1, np.inf)
-        high = np.full(cell.max() + 1, -np.inf)
-        np.minimum.at(low, cell, value)
-        np.maximum.at(high, cell, value)
-        active = (low < high)[cell]
+        active = _varies(value, cell)[cell]
     with_credit = np.unique(trajectory_of_unit(credit, trajectories)[credit.defined])
     return float(np.isin(with_credit, owner[active]).mean()) if with_credit.size else 0.0
+
+
+def _varies(value: FloatArray, cell: IntArray) -> BoolArray:
+    """(C,) whether the units of each cell have different values."""
+    if not cell.size:
+        return np.zeros(0, dtype=np.bool_)
+    low, high = np.full(int(cell.max()) + 1, np.inf), np.full(int(cell.max()) + 1, -np.inf)
+    np.minimum.at(low, cell, value)
+    np.maximum.at(high, cell, value)
+    return low < high
 
 
 def permutation(trajectories: Trajectories, rng: np.random.Generator) -> IntArray:

@@ -88,6 +88,14 @@ def test_anywhere_moves_credit_onto_turns_that_the_rule_left_out_but_never_onto_
         assert np.array_equal(np.sort(moved.value[here]), np.sort(credit.value[here]), equal_nan=True)
 
 
+def test_equal_credit_stays_where_it_is_so_that_a_twin_repeats_its_rule(batch: Any) -> None:
+    t = batch(outcome=[1, 0], lengths=[4, 3])
+    credit = Credit([0.5] * 4 + [1.0, 2.0, 3.0], [0] * 7)  # type: ignore[arg-type]
+    moves = [draw(credit, t, Twin.WITHIN, np.random.default_rng(seed)).to for seed in range(80)]
+    assert all(move[:4].tolist() == [0, 1, 2, 3] for move in moves)
+    assert len({tuple(move.tolist()) for move in moves}) == 6
+
+
 def test_position_exchanges_only_turns_of_one_depth_and_group(batch: Any) -> None:
     t = batch(outcome=[1, 0, 1], lengths=[2, 2, 2], task=[0, 0, 5])
     credit = Credit(np.arange(6.0), np.zeros(6, dtype=int))

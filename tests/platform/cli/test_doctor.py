@@ -27,7 +27,7 @@ def test_a_sound_project_has_no_fault(run: Run, tmp_path: Path) -> None:
     open_store(tmp_path)
     code, findings = run(tmp_path)
     assert code == ExitCode.OK
-    assert findings["database"]["says"] == "schema 0001, sound"
+    assert findings["database"]["says"] == "schema 0004, sound"
     assert "torch" in findings["packages"]["says"]
     assert "fault" not in {finding["state"] for finding in findings.values()}
 

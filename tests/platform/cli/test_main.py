@@ -51,24 +51,26 @@ def test_help_lists_every_command_without_importing_any() -> None:
         assert entry.help in done.stdout
 
 
-def test_help_is_there_before_one_notices() -> None:
+def test_help_loads_little_more_than_what_prints_it() -> None:
     code = (
         "import sys, resource\n"
+        "def used(): r = resource.getrusage(resource.RUSAGE_SELF); return r.ru_utime + r.ru_stime\n"
+        "import typer, rich.console, rich.table, rich.panel, rich.markdown\n"
+        "before = used()\n"
         "sys.argv = ['equipoise', '--help']\n"
         "from equipoise.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "heavy = {'numpy', 'pydantic', 'ruamel.yaml', 'torch', 'sqlalchemy', 'mlflow'} & set(sys.modules)\n"
-        "print('measured', used.ru_utime + used.ru_stime, sorted(heavy))\n"
+        "heavy = {'numpy', 'pydantic', 'ruamel.yaml', 'torch', 'sqlalchemy', 'mlflow', 'optuna'} & set(sys.modules)\n"
+        "print('measured', used() / before, sorted(heavy))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
     )
-    _, seconds, heavy = done.stdout.strip().splitlines()[-1].split(maxsplit=2)
+    _, ratio, heavy = done.stdout.strip().splitlines()[-1].split(maxsplit=2)
     assert heavy == "[]"
-    # Processor time and not the clock: other work on the machine is no fault of ours.
-    assert float(seconds) < 0.3
+    # A ratio in one process: how fast the machine is, or how busy, is no fault of ours.
+    assert float(ratio) < 2.0
 
 
 def test_the_version_is_shown() -> None:
