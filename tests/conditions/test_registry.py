@@ -204,7 +204,11 @@ def test_whatever_a_rule_raises_or_returns_is_told_with_its_name(batch: Any) -> 
     with pytest.raises(RuleError, match="rule 'random' raised ZeroDivisionError: division by zero") as caught:
         broken.apply(t, Context(generator=np.random.default_rng(0)))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    nothing = replace(broken, assign=lambda trajectories, context: None)
+
+    def forgetful(trajectories: Any, context: Any) -> Any:
+        return None
+
+    nothing = replace(broken, assign=forgetful)
     with pytest.raises(
         RuleError, match="rule 'random': expected its function to return Credit, got NoneType"
     ):
