@@ -38,7 +38,7 @@ def suggestion(name: str, known: Collection[str]) -> str:
 
 def _meanings(known: Collection[str]) -> dict[str, str]:
     """Return every name to look among and what to say of it; those of rules come before those of methods."""
-    from equipoise_conditions.survey import METHODS  # which reads the registry, which reads this module
+    from equipoise_conditions.survey import METHODS  # a file that only a wrong name needs
 
     said: dict[str, str] = {}
     for method in METHODS:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from equipoise_conditions.errors import RuleError
-from equipoise_conditions.registry import RULES
 
 __all__ = [
     "IMPLEMENTED",
@@ -89,16 +88,6 @@ class Method:
                 f"rule exactly where it is implemented or judge-defined, got '{self.status}' and {self.rule!r}"
             )
             raise RuleError(message)
-
-    @property
-    def formula(self) -> str:
-        """The formula on the card of our rule, or why there is none."""
-        return self.status if self.rule is None else RULES[self.rule].card.formula
-
-    @property
-    def evidence(self) -> str:
-        """How well our rule's formula is known, as on its card; "none" without a rule."""
-        return "none" if self.rule is None else RULES[self.rule].card.evidence
 
     @property
     def params(self) -> dict[str, object]:
