@@ -19,7 +19,7 @@ from equipoise_conditions.registry import RULES, find_rule
 from equipoise_conditions.rule import Card, Parameter, Rule
 from equipoise_conditions.rules.turns.gigpo import anchor_hit_rate
 from equipoise_conditions.trajectories import Trajectories
-from equipoise_conditions.twins import Twin, draw, permutation, shuffle_active_share, twin
+from equipoise_conditions.twins import Twin, draw, shuffle_active_share, twin
 
 __all__ = [
     "RULES",
@@ -48,7 +48,6 @@ __all__ = [
     "anchor_hit_rate",
     "draw",
     "find_rule",
-    "permutation",
     "select_forks",
     "shuffle_active_share",
     "to_tokens",

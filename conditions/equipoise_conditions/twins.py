@@ -10,7 +10,7 @@ from equipoise_conditions.credit import Credit, credit_where
 from equipoise_conditions.projection import expected_units
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["Move", "Twin", "draw", "permutation", "shuffle_active_share", "twin"]
+__all__ = ["Move", "Twin", "draw", "shuffle_active_share", "twin"]
 
 
 class Twin(StrEnum):
@@ -136,25 +136,6 @@ def _varies(value: FloatArray, cell: IntArray) -> BoolArray:
     np.minimum.at(low, cell, value)
     np.maximum.at(high, cell, value)
     return low < high
-
-
-def permutation(trajectories: Trajectories, rng: np.random.Generator) -> IntArray:
-    """Return sigma, uniform over the permutations of each trajectory's own turns.
-
-    Args:
-        trajectories: the batch, T turns.
-        rng: the twin's own stream; one number is drawn for each turn, copies included.
-
-    Returns:
-        (T,) turn -> turn of the same trajectory. Copies of a parent's turns map to themselves.
-    """
-    key = rng.random(trajectories.n_turns)
-    own = np.flatnonzero(trajectories.own)
-    shuffled = own[np.lexsort((key[own], trajectories.trajectory_of_turn[own]))]
-    sigma = np.arange(trajectories.n_turns, dtype=np.int64)
-    sigma[own] = shuffled
-    sigma.setflags(write=False)
-    return sigma
 
 
 def trajectory_of_unit(credit: Credit, trajectories: Trajectories) -> IntArray:

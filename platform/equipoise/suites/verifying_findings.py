@@ -21,7 +21,7 @@ UNREADABLE = (
     TypeError,
     IndexError,
     EOFError,
-    NotImplementedError,
+    NotImplementedError,  # zipfile's, for a way of packing that it does not know
     RuntimeError,
     MemoryError,
     AssertionError,
