@@ -1,0 +1,1 @@
+"""Linear mixed models: REML and ML with a certificate, small-sample degrees of freedom, profile intervals."""
