@@ -37,7 +37,7 @@ from equipoise.policies.rows import token_logprobs
 from equipoise.policies.tokens import WordTokens
 from equipoise.policies.transcripts import Transcripts
 from equipoise.training.hooks import CountedTrainer
-from equipoise.training.settings import TrainingSettings
+from equipoise.training.settings import TrainingSettings, shared_arguments
 from equipoise.training.slots import SlotCollator, reference, rows_of
 from equipoise_budget.plan import Plan
 
@@ -153,15 +153,12 @@ def _spread(values: torch.Tensor, batch: Tensors) -> torch.Tensor:
 
 
 def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> GRPOConfig:
-    """Every default of TRL that would change a comparison silently is set here."""
+    """What both trainers set, and one generation a step, each used once, in the order of the plan."""
     assert settings.loss is not None, "the weighted likelihood has a trainer of its own"
     low, high = settings.clip or (0.2, 0.2)  # no ratio leaves 1 where there is no clip
     arguments = GRPOConfig(
-        output_dir=str(folder),
-        max_steps=plan.steps,
-        per_device_train_batch_size=2,
+        **shared_arguments(plan, settings, folder) | {"per_device_train_batch_size": 2},
         num_generations=2,
-        gradient_accumulation_steps=1,
         steps_per_generation=1,
         num_iterations=1,
         loss_type=settings.loss,
@@ -174,27 +171,6 @@ def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> GRPOConf
         shuffle_dataset=False,
         use_vllm=False,
         disable_dropout=True,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant",
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.max_grad_norm,
-        optim="adamw_torch",
-        seed=settings.seed,
-        bf16=False,
-        fp16=False,
-        activation_checkpointing=False,
-        logging_nan_inf_filter=False,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        use_cpu=True,  # where the registered threads and instruction set decide the bits, and where it is judged
-        remove_unused_columns=False,
-        dataloader_drop_last=False,
-        dataloader_num_workers=0,
-        dataloader_pin_memory=False,
-        average_tokens_across_devices=False,
     )
     # TRL accepts only batches that are whole groups of at least two. Groups play no part here: credit is given.
     arguments.per_device_train_batch_size = arguments.generation_batch_size = plan.batch

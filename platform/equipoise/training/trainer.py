@@ -24,7 +24,7 @@ from equipoise.policies.transcripts import Transcripts
 from equipoise.training.counts import Counts
 from equipoise.training.displacement import Watch
 from equipoise.training.hooks import CountedTrainer, DivergedError
-from equipoise.training.settings import TrainingSettings
+from equipoise.training.settings import TrainingSettings, shared_arguments
 from equipoise.training.slots import SlotCollator, reference, rows_of
 from equipoise_budget.plan import Plan
 
@@ -111,33 +111,9 @@ def _gain(
 
 
 def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> SFTConfig:
-    """Every default of TRL that would change a comparison silently is set here."""
+    """What both trainers set, and rows as they are: TRL would cut them at 1,024 tokens and tokenize them again."""
     return SFTConfig(
-        output_dir=str(folder),
-        max_steps=plan.steps,
-        per_device_train_batch_size=plan.batch,
-        gradient_accumulation_steps=1,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant",
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.max_grad_norm,
-        optim="adamw_torch",
-        seed=settings.seed,
-        bf16=False,
-        fp16=False,
-        activation_checkpointing=False,
-        logging_nan_inf_filter=False,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-        use_cpu=True,  # where the registered threads and instruction set decide the bits, and where it is judged
-        remove_unused_columns=False,
-        dataloader_drop_last=False,
-        dataloader_num_workers=0,
-        dataloader_pin_memory=False,
-        average_tokens_across_devices=False,
+        **shared_arguments(plan, settings, folder),
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
     )
