@@ -27,6 +27,10 @@ class Batch:
         self.trajectories.save(folder / "trajectories.npz")
         self.transcripts.save(folder / "transcripts.npz")
 
+    def digests(self) -> dict[str, str]:
+        """What a result says of both, so that what a run read can be held to it."""
+        return {"trajectories": self.trajectories.digest(), "transcripts": self.transcripts.digest()}
+
     @classmethod
     def load(cls, folder: Path) -> "Batch":
         """Read what `save` wrote."""

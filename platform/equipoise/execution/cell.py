@@ -49,7 +49,7 @@ def run_cell(
         "digests": {
             "plan": digest_of([done.plan_digest for done in rounds]),
             "weights": weights_digest(model),
-            "trajectories": first.material.batch.trajectories.digest(),
+            **first.material.batch.digests(),
         },
         "seconds": {
             "generate": sum(done.seconds[0] for done in rounds),

@@ -39,10 +39,7 @@ def collect(world: World, base: Path, folder: Path) -> dict[str, object]:
             "max": int(lengths.max()),
         },
         "cost": cost.to_json(),
-        "digests": {
-            "trajectories": batch.trajectories.digest(),
-            "transcripts": batch.transcripts.digest(),
-        },
+        "digests": batch.digests(),
     }
 
 

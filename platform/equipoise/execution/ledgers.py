@@ -10,7 +10,7 @@ from equipoise_budget import Cost, as_csv, side_by_side
 if TYPE_CHECKING:
     from equipoise_budget.allocation import Table
 
-__all__ = ["LEDGER_FILE", "ROUNDS_FILE", "write_ledger"]
+__all__ = ["LEDGER_FILE", "ROUNDS_FILE", "ledger_tables", "write_ledger"]
 
 LEDGER_FILE: Final = "ledger.csv"
 ROUNDS_FILE: Final = "rounds.csv"
@@ -22,23 +22,34 @@ _MOVED = ("l2_from_start", "kl_from_start")
 def write_ledger(folder: Path, received: Mapping[str, object]) -> None:
     """Write one line an optimizer step, what was allocated beside what was counted; of several rounds one each, too.
 
+    Args:
+        folder: of the cell.
+        received: see `ledger_tables`.
+    """
+    for name, table in ledger_tables(received).items():
+        (folder / name).write_text(as_csv(table), encoding="utf-8")
+
+
+def ledger_tables(received: Mapping[str, object]) -> dict[str, Mapping[str, Sequence[object]]]:
+    """The tables of a cell by the names of their files, from what its result tells: they can be made again from it.
+
     A cell that was left untrained has no steps, but its rounds have costs.
 
     Args:
-        folder: of the cell.
         received: `allocated` and `steps`, each by column; of several rounds `round_of_step` and `rounds`.
     """
+    tables: dict[str, Mapping[str, Sequence[object]]] = {}
     if "rounds" in received:
-        rounds = _rounds(cast("Sequence[Mapping[str, Any]]", received["rounds"]))
-        (folder / ROUNDS_FILE).write_text(as_csv(rounds), encoding="utf-8")
+        tables[ROUNDS_FILE] = _rounds(cast("Sequence[Mapping[str, Any]]", received["rounds"]))
     if "allocated" not in received:
-        return
+        return tables
     allocated, counted = (cast("Table", received[name]) for name in ("allocated", "steps"))
     table: Mapping[str, Sequence[object]] = side_by_side(allocated, counted)
     if "rounds" in received:
         numbers = cast("Sequence[int]", received["round_of_step"])
         table = {"step": table["step"], "round": numbers, **table}
-    (folder / LEDGER_FILE).write_text(as_csv(table), encoding="utf-8")
+    tables[LEDGER_FILE] = table
+    return tables
 
 
 def _rounds(rounds: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]:

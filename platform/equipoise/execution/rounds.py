@@ -82,10 +82,7 @@ class Round:
             "generation": self.material.to_json(),
             "supplied": None if supplied is None else {need: dict(n) for need, n in supplied.items()},
             "credit": self.credit_told,
-            "digests": {
-                "plan": self.plan_digest,
-                "trajectories": self.material.batch.trajectories.digest(),
-            },
+            "digests": {"plan": self.plan_digest, **self.material.batch.digests()},
         }
 
 

@@ -46,6 +46,7 @@ def assign_credit(world: World, name: str, folders: Mapping[str, Path], folder: 
         "supplied": found.supplied,
         "credit": _told(found.credit, found.batch.trajectories, twin_of(world.suite, name)),
         "cost": found.cost.to_json(),
+        **({"digests": found.batch.digests()} if found.forked else {}),
     }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from equipoise.execution.world import World
 from equipoise.policies.model import load_weights, save_weights
 from equipoise.policies.warm_start import Cloning
+from equipoise_preregistration.code import CodeVersion, code_version
 
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
@@ -24,11 +25,15 @@ CACHE = "EQUIPOISE_CACHE"
 _LIBRARIES = ("numpy", "torch", "transformers")
 
 
-def recipe(world: World) -> str:
-    """SHA-256 over all that decides the bits of a block's base policy."""
-    import torch
+def recipe(world: World, code: CodeVersion | None = None, kernels: str | None = None) -> str:
+    """SHA-256 over all that decides the bits of a block's base policy.
 
-    from equipoise_preregistration.code import code_version
+    Args:
+        world: the block.
+        code: that made it; by default this process's.
+        kernels: of PyTorch, as it names them; by default this process's.
+    """
+    import torch
 
     suite = world.suite
     decides = {
@@ -39,10 +44,10 @@ def recipe(world: World) -> str:
         "block": world.block,
         "tuning": world.tuning,
         "execution": suite.execution.model_dump(mode="json"),
-        "kernels": torch.backends.cpu.get_cpu_capability(),
+        "kernels": kernels or torch.backends.cpu.get_cpu_capability(),
         "machine": platform.machine(),
         "libraries": {name: version(name) for name in _LIBRARIES},
-        "code": code_version().as_json(),
+        "code": (code or code_version()).as_json(),
     }
     return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 

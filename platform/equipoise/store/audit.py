@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Text, cast, select
+from sqlalchemy.orm import aliased
 
 from equipoise.store.ledgers import columns_of
 from equipoise.store.models import (
     Artifacts,
     Attempts,
     Base,
+    Dependencies,
     Events,
     Jobs,
     Outcomes,
@@ -25,6 +27,8 @@ __all__ = ["StoredJob", "StoredSuite", "audit"]
 
 Row = Mapping[str, Any]
 
+Needed = aliased(Jobs)
+
 
 @dataclass(frozen=True)
 class StoredJob:
@@ -34,9 +38,13 @@ class StoredJob:
         key: within its suite.
         kind: what sort of job it is.
         state: where it stands.
+        block: of the comparison; None for a job of the search.
+        position: the lowest is claimed first.
+        needs: keys of the jobs whose files it reads.
         payload: JSON as text, which may be anything where it was changed from outside.
         result: likewise; None before it is finished.
-        done: how many of its attempts ended with a result.
+        attempts: rows of `attempts` in order: number, token, started_at, ended_at, end.
+        events: kinds of the record's lines about it, in order.
         artifacts: sums of its files, by name.
         outcomes: rows of `outcomes`: split, task, successes, episodes.
         ledger: row of `run_ledgers`, None where there is none.
@@ -46,13 +54,22 @@ class StoredJob:
     key: str
     kind: str
     state: str
+    block: int | None
+    position: int
+    needs: frozenset[str]
     payload: str
     result: str | None
-    done: int
+    attempts: tuple[Row, ...]
+    events: tuple[str, ...]
     artifacts: Mapping[str, Artifact]
     outcomes: tuple[Row, ...]
     ledger: Row | None
     steps: tuple[Row, ...]
+
+    @property
+    def done(self) -> int:
+        """How many of its attempts ended with a result."""
+        return sum(attempt["end"] == "done" for attempt in self.attempts)
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,8 @@ class StoredSuite:
         hash: of its registration.
         name: its own.
         spec: JSON as text.
+        registered_at: as its row says.
+        created_at: when its row was added, in seconds since 1970.
         jobs: in the order in which they are claimed.
         finished: when each job was finished first, by key, from the append-only record.
         begun: whether jobs were ever added to it.
@@ -71,6 +90,8 @@ class StoredSuite:
     hash: str
     name: str
     spec: str
+    registered_at: str
+    created_at: float
     jobs: tuple[StoredJob, ...]
     finished: Mapping[str, float]
     begun: bool
@@ -78,35 +99,45 @@ class StoredSuite:
 
 def audit(connection: Connection) -> list[StoredSuite]:
     """Every suite, oldest first."""
-    query = select(Suites.hash, Suites.name, cast(Suites.spec, Text).label("spec"))
-    rows = connection.execute(query.order_by(Suites.created_at, Suites.hash)).all()
-    return [_suite(connection, row.hash, row.name, row.spec) for row in rows]
+    query = select(
+        Suites.hash,
+        Suites.name,
+        cast(Suites.spec, Text).label("spec"),
+        Suites.registered_at,
+        Suites.created_at,
+    )
+    return [
+        _suite(connection, row)
+        for row in connection.execute(query.order_by(Suites.created_at, Suites.hash)).all()
+    ]
 
 
-def _suite(connection: Connection, suite: str, name: str, spec: str) -> StoredSuite:
-    finished: dict[str, float] = {}
-    record = select(Events.kind, Events.key, Events.at).where(Events.suite == suite).order_by(Events.id)
-    kinds = set()
+def _suite(connection: Connection, row: Any) -> StoredSuite:
+    finished, said = dict[str, float](), defaultdict[str, list[str]](list)
+    record = select(Events.kind, Events.key, Events.at).where(Events.suite == row.hash).order_by(Events.id)
+    begun = False
     for kind, key, at in connection.execute(record):
-        kinds.add(kind)
+        begun = begun or kind == "jobs_added"
+        if key is not None:
+            said[key].append(kind)
         if kind == "finished" and key is not None:
             finished.setdefault(key, at)
-    return StoredSuite(suite, name, spec, _jobs(connection, suite), finished, "jobs_added" in kinds)
+    jobs = _jobs(connection, row.hash, said)
+    return StoredSuite(row.hash, row.name, row.spec, row.registered_at, row.created_at, jobs, finished, begun)
 
 
-def _jobs(connection: Connection, suite: str) -> tuple[StoredJob, ...]:
+def _jobs(connection: Connection, suite: str, said: Mapping[str, list[str]]) -> tuple[StoredJob, ...]:
     artifacts, outcomes, ledgers, steps = (
         _rows(connection, suite, table) for table in (Artifacts, Outcomes, RunLedgers, RunSteps)
     )
-    done: dict[int, int] = defaultdict(int)
-    ended = select(Attempts.job).join(Jobs, Jobs.id == Attempts.job)
-    for (job,) in connection.execute(ended.where(Jobs.suite == suite, Attempts.end == "done")):
-        done[job] += 1
+    attempts, needs = _attempts(connection, suite), _needs(connection, suite)
     query = select(
         Jobs.id,
         Jobs.key,
         Jobs.kind,
         Jobs.state,
+        Jobs.block,
+        Jobs.position,
         cast(Jobs.payload, Text).label("payload"),
         cast(Jobs.result, Text).label("result"),
     )
@@ -116,9 +147,13 @@ def _jobs(connection: Connection, suite: str) -> tuple[StoredJob, ...]:
             key=row.key,
             kind=row.kind,
             state=row.state,
+            block=row.block,
+            position=row.position,
+            needs=frozenset(needs[row.id]),
             payload=row.payload,
             result=row.result,
-            done=done[row.id],
+            attempts=tuple(attempts[row.id]),
+            events=tuple(said.get(row.key, ())),
             artifacts={file["name"]: Artifact(file["sha256"], file["bytes"]) for file in artifacts[row.id]},
             outcomes=tuple(outcomes[row.id]),
             ledger=next(iter(ledgers[row.id]), None),
@@ -126,6 +161,33 @@ def _jobs(connection: Connection, suite: str) -> tuple[StoredJob, ...]:
         )
         for row in rows
     )
+
+
+def _attempts(connection: Connection, suite: str) -> dict[int, list[Row]]:
+    """Attempts by the job they are at, in their order."""
+    query = select(
+        Attempts.job,
+        Attempts.id.label("token"),
+        Attempts.number,
+        Attempts.started_at,
+        Attempts.ended_at,
+        Attempts.end,
+    )
+    query = query.join(Jobs, Jobs.id == Attempts.job).where(Jobs.suite == suite).order_by(Attempts.id)
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in connection.execute(query).mappings():
+        found[row["job"]].append(dict(row))
+    return found
+
+
+def _needs(connection: Connection, suite: str) -> dict[int, list[str]]:
+    """Keys of the jobs that each job needs; of one that is not there, its id."""
+    query = select(Dependencies.job, Dependencies.needs, Needed.key).join(Jobs, Jobs.id == Dependencies.job)
+    query = query.outerjoin(Needed, Needed.id == Dependencies.needs).where(Jobs.suite == suite)
+    found: dict[int, list[str]] = defaultdict(list)
+    for row in connection.execute(query):
+        found[row.job].append(row.key or f"job {row.needs}")
+    return found
 
 
 def _rows(connection: Connection, suite: str, table: type[Base]) -> dict[int, list[Row]]:
