@@ -23,7 +23,9 @@ from equipoise_stats.results import (
     StratumTable,
     Swap,
     Verdict,
+    VolumeShare,
 )
+from equipoise_stats.sequential_results import LookPoint, Sequential
 
 __all__ = [
     "Analysis",
@@ -40,15 +42,18 @@ __all__ = [
     "HypothesisResult",
     "Learning",
     "LeftOut",
+    "LookPoint",
     "Naive",
     "NaiveRule",
     "Question",
     "RunScore",
+    "Sequential",
     "StatsError",
     "StratumTable",
     "Swap",
     "TaskScore",
     "Verdict",
+    "VolumeShare",
     "analyse",
     "blocks_to_settle",
     "planned_mde",

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from equipoise_stats.attained import detectable
 from equipoise_stats.celllevel import cell_level
 from equipoise_stats.checks import check
-from equipoise_stats.contrasts import choose_engine, decompose, identity_gap
+from equipoise_stats.contrasts import decompose, identity_gap, shares_of_volume
 from equipoise_stats.crosscheck import cross_check
 from equipoise_stats.digest import data_sha256
+from equipoise_stats.drafts import choose_engine, tabulate
 from equipoise_stats.findings import check_controls, judge_hypotheses
 from equipoise_stats.layout import Layout, lay_out
 from equipoise_stats.learning import learning
 from equipoise_stats.naive import naive
 from equipoise_stats.records import Question, RunScore, TaskScore
-from equipoise_stats.results import Analysis, ControlCheck
-from equipoise_stats.stratum import fit_stratum
+from equipoise_stats.results import Analysis, Contrast, ControlCheck
+from equipoise_stats.sequential_evidence import summary
 from equipoise_stats.tables import cell_means, stratum_table
 
 VERSION = "eq1"
@@ -43,10 +44,14 @@ def analyse(
         StatsError: if records or question cannot be analysed, with every fault.
     """
     check(runs, tasks, question, base)
-    layout = lay_out(runs, question)
-    stratum = fit_stratum(layout.y) if min(layout.y.shape) >= 2 else None
+    if question.look is not None:
+        runs, tasks, base = _first(question.look, runs, tasks, base)
+    tables = [tabulate(lay_out(_first(n, runs, (), {})[0], question)) for n in question.looked] or [
+        tabulate(lay_out(runs, question))
+    ]
+    layout, stratum = tables[-1].layout, tables[-1].stratum
     engine = choose_engine(layout, question)
-    contrasts = decompose(layout, stratum, question, engine)
+    contrasts = decompose(tables, question, engine)
     by_key = {(c.condition, c.kind): c for c in contrasts}
     controls = check_controls(by_key, question)
     return Analysis(
@@ -63,6 +68,8 @@ def analyse(
         cells=cell_means(runs, layout, question),
         stratum=stratum_table(stratum, layout),
         contrasts=contrasts,
+        shares=shares_of_volume(tables[-1], contrasts, question, engine),
+        sequential=summary(question, _crossings(contrasts)),
         identity_gap=identity_gap(contrasts),
         hypotheses=judge_hypotheses(by_key, controls, question),
         controls=controls,
@@ -77,10 +84,33 @@ def analyse(
     )
 
 
+def _first(
+    blocks: int, runs: Sequence[RunScore], tasks: Sequence[TaskScore], base: Mapping[int, float]
+) -> tuple[list[RunScore], list[TaskScore], dict[int, float]]:
+    """The records of the first blocks, by number; those of later ones are not looked at."""
+    seen = set(sorted({run.block for run in runs})[:blocks])
+    return (
+        [run for run in runs if run.block in seen],
+        [task for task in tasks if task.block in seen],
+        {block: score for block, score in base.items() if block in seen},
+    )
+
+
+def _crossings(contrasts: Sequence[Contrast]) -> dict[str, int]:
+    """The contrasts whose boundary is crossed, with the blocks of the look at which it was first."""
+    found: dict[str, int] = {}
+    for contrast in contrasts:
+        for point in contrast.path:
+            if point.crossed:
+                found.setdefault(f"{contrast.kind}({contrast.condition})", point.blocks)
+    return found
+
+
 def _notes(
     runs: Sequence[RunScore], layout: Layout, controls: Sequence[ControlCheck], question: Question
 ) -> tuple[str, ...]:
-    notes = [c.sentence for c in controls if c.passed is not True]
+    notes = [f"deviation: {sentence}" for sentence in question.deviations]
+    notes += [c.sentence for c in controls if c.passed is not True]
     notes += [f"block {left.block} is left out: {left.reason}" for left in layout.left_out]
     notes += list(layout.barred.values())
     diverged = sum(run.diverged for run in runs)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from equipoise_stats import power
-from equipoise_stats.contrasts import STRATUM, Engine
 from equipoise_stats.decomposition import CONTENT, VOLUME, contrast, correlation, family
+from equipoise_stats.drafts import STRATUM, Engine
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Detectable

@@ -14,6 +14,7 @@ from equipoise_stats.records import (
     ENGINES,
     MULTIPLICITIES,
     ROLES,
+    SPENDING,
     Hypothesis,
     Question,
     RunScore,
@@ -75,6 +76,8 @@ def _question_faults(question: Question) -> Iterator[str]:
     yield from _choice("primary", question.primary, ("content",))
     yield from _choice("multiplicity", question.multiplicity, MULTIPLICITIES)
     yield from _choice("engine", question.engine, ENGINES)
+    yield from _looks_faults(question)
+    yield from _gate_faults(question)
     for name in ("alpha", "smallest_effect", "power"):
         yield from _open_unit(name, getattr(question, name))
     for identifier, times in Counter(h.id for h in question.hypotheses).items():
@@ -82,6 +85,30 @@ def _question_faults(question: Question) -> Iterator[str]:
             yield f"hypothesis '{identifier}' is registered {times} times; give each its own id"
     for hypothesis in question.hypotheses:
         yield from _hypothesis_faults(hypothesis, question)
+
+
+def _gate_faults(question: Question) -> Iterator[str]:
+    for kind, times in Counter(question.gatekeeping).items():
+        yield from _choice("gatekeeping", kind, KINDS)
+        if times > 1:
+            yield f"gatekeeping names '{kind}' {times} times; name it once"
+
+
+def _looks_faults(question: Question) -> Iterator[str]:
+    looks, spending = question.looks, question.spending
+    yield from _choice("spending", spending, SPENDING)
+    if list(looks) != sorted(set(looks)):
+        yield f"looks: expected numbers of blocks in increasing order, got {list(looks)}"
+    if spending != "none" and (not looks or min(looks) < 2):
+        wanted = f"with spending '{spending}' at least one look, each after 2 blocks or more"
+        yield f"looks: expected {wanted}, got {list(looks)}"
+    if spending == "none" and len(looks) > 1:
+        yield f"spending: expected obf, pocock or e-process with {len(looks)} looks, got 'none'"
+    if spending == "e-process" and question.engine == "exact-stratum":
+        yield "engine: expected paired (or auto) with spending 'e-process', got 'exact-stratum'"
+    if question.look is not None and question.look not in looks:
+        registered = ", ".join(map(str, looks)) or "none"
+        yield f"look: expected a registered number of blocks ({registered}), got {question.look}"
 
 
 def _hypothesis_faults(hypothesis: Hypothesis, question: Question) -> Iterator[str]:
@@ -95,6 +122,12 @@ def _hypothesis_faults(hypothesis: Hypothesis, question: Question) -> Iterator[s
 
 def _run_faults(runs: Sequence[RunScore], question: Question) -> Iterator[str]:
     yield from _known("run's condition", sorted({r.condition for r in runs}), question)
+    blocks = len({r.block for r in runs})
+    if question.looked and blocks < question.looked[-1]:
+        yield (
+            f"look: expected runs of {question.looked[-1]} blocks, got {blocks}; "
+            "wait for them, or analyse at an earlier registered look"
+        )
     if not any(r.condition == question.baseline for r in runs):
         yield f"no run of the baseline '{question.baseline}' among {len(runs)} runs"
     times = Counter((r.condition, r.arm, r.twin, r.block) for r in runs)

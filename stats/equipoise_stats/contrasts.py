@@ -3,166 +3,134 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from equipoise_stats import families, figures, power, swap, verdicts
+from equipoise_stats import families, figures, power, sequential_evidence, swap, verdicts
 from equipoise_stats.decomposition import (
     CONTENT,
     KINDS,
-    Vector,
-    cell_name,
+    REPORTED,
+    TOTAL,
+    VOLUME,
     contrast,
+    correlation,
     family,
-    registered_contrasts,
 )
-from equipoise_stats.families import Adjusted
-from equipoise_stats.layout import Layout
+from equipoise_stats.drafts import PAIRED, STRATUM, Engine, Key, Table, draft_all, figure_of
+from equipoise_stats.families import Adjusted, Evidence, Level
 from equipoise_stats.records import Question
-from equipoise_stats.results import Contrast, Estimate, Swap, Verdict
-from equipoise_stats.stratum import Stratum
+from equipoise_stats.results import Contrast, Estimate, Swap, Verdict, VolumeShare
+from equipoise_stats.shares import volume_share
 
-STRATUM, PAIRED = "exact-stratum", "paired"
+_RATIO = 2.0
+"""Beyond it, either way, runs do not vary alike and the paired analysis should have been registered."""
 
 
 @dataclass(frozen=True)
-class Engine:
-    """Which analysis carries the figures, and which step-down carries the decisions, with the reasons."""
+class Judged:
+    """What an analysis makes of all contrasts that it can test."""
 
-    name: str
-    max_t: bool
-    sentence: str
+    evidence: Mapping[Key, Evidence]
+    adjusted: Mapping[Key, Adjusted]
+
+    def verdict(self, key: Key, level: Level) -> Verdict | None:
+        """The word; None where the analysis has no test."""
+        if key not in self.adjusted:
+            return None
+        return verdicts.verdict(self.evidence[key].figure, self.adjusted[key], level.alpha, level.margin)
 
 
-def choose_engine(layout: Layout, question: Question) -> Engine:
-    """The primary analysis of a layout.
+def judge_all(evidence: Mapping[Key, Evidence], question: Question, *, max_t: bool) -> Judged:
+    """Adjust every contrast within its family, and the families behind their gates.
 
-    With one twin a block every cell holds one run, and the pooled stratum is exact. With K > 1 the averaged
-    twin cells vary less than the others, so each contrast is paired with its own error (df = S - 1). The
-    largest t of a family needs one common error, so the paired analysis decides by Holm.
+    Args:
+        evidence: of the contrasts with a test.
+        question: the registered question.
+        max_t: decide by the largest t, for figures with the common error of a balanced layout.
     """
-    several = layout.most_twins
-    name = question.engine
-    if name == "auto":
-        name = PAIRED if several > 1 else STRATUM
-    wants_max_t = question.multiplicity == "step-down-max-t"
-    if name == STRATUM:
-        why = f"exact error stratum: {len(layout.cells)} cells by {len(layout.blocks)} complete blocks"
-        if several > 1:
-            why += f"; approximate, because {several} twins a block are averaged into one cell"
-        return Engine(STRATUM, wants_max_t, why)
-    why = f"paired by block over {len(layout.blocks)} complete blocks"
-    if several > 1:
-        why += f": the {several} twins of a block are averaged, so that cells do not vary alike"
-    if wants_max_t:
-        why += "; decisions by Holm, because the largest t needs one common error"
-    return Engine(PAIRED, max_t=False, sentence=why)
+    level = sequential_evidence.level_of(question)
+    adjusted: dict[str, dict[str, Adjusted]] = {}
+    members = {kind: family(kind, question) for kind in REPORTED}
+    for kind, names in members.items():
+        inside = {c: evidence[c, kind] for c in names if (c, kind) in evidence}
+        shared = correlation([contrast(c, kind, question) for c in names]) if max_t and names else None
+        adjusted[kind] = families.adjust(names, inside, level, shared)
+    gated = families.gatekeep(adjusted, members, question.gatekeeping)
+    done = {
+        key: gated[key[1]].get(key[0]) or families.unadjusted(found, level) for key, found in evidence.items()
+    }
+    return Judged(evidence, done)
 
 
-def decompose(
-    layout: Layout, stratum: Stratum | None, question: Question, engine: Engine
-) -> tuple[Contrast, ...]:
+def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tuple[Contrast, ...]:
     """Every registered contrast, in the suite's order.
 
     Args:
-        layout: the balanced table.
-        stratum: its analysis of variance; None where it has no degrees of freedom.
+        tables: the layout at each look so far, the current one last.
         question: the registered question.
         engine: the primary analysis.
     """
-    drafts = {key: _draft(*key, layout, stratum, question, engine) for key in registered_contrasts(question)}
-    swaps = _swaps(layout, drafts, question)
-    done: dict[tuple[str, str], Contrast] = {}
-    for kind in KINDS:
-        of_kind = {condition: draft for (condition, k), draft in drafts.items() if k == kind}
-        judged = _judge_kind(kind, of_kind, question, engine, layout)
-        done.update({(condition, kind): draft for condition, draft in judged.items()})
-    return tuple(replace(done[key], m1r=swaps.get(key[0]) if key[1] == CONTENT else None) for key in drafts)
+    looks = [draft_all(table, question, engine) for table in tables]
+    now, layout = looks[-1], tables[-1].layout
+    swaps = _swaps(tables[-1], now, question)
+    series = [_judge_looks(looks[: place + 1], question, engine.name, engine) for place in range(len(looks))]
+    primary = series[-1]
+    other = PAIRED if engine.name == STRATUM else STRATUM
+    beside = _judge_looks(looks, question, other, engine)
+    done = []
+    for key, draft in now.items():
+        found = figure_of(draft, engine.name)
+        if found is None:
+            done.append(draft)
+        elif key not in primary.adjusted:
+            done.append(_untested(draft, found))
+        else:
+            judged = _judged(draft, primary, question, len(layout.blocks), len(layout.cells))
+            judged = _flagged(judged, beside.verdict(key, sequential_evidence.level_of(question)), other)
+            path = [figure_of(look[key], engine.name) for look in looks]
+            done.append(_with_path(judged, path, series, question))
+    return tuple(replace(c, m1r=swaps.get(c.condition) if c.kind == CONTENT else None) for c in done)
 
 
-def _draft(
-    condition: str, kind: str, layout: Layout, stratum: Stratum | None, question: Question, engine: Engine
-) -> Contrast:
-    """The contrast with its figures under both analyses, not judged yet."""
-    vector = contrast(condition, kind, question)
-    named = {cell_name(cell): weight for cell, weight in vector.items()}
-    name = f"{kind}({condition})"
-    member = condition in family(kind, question)
-    blank = Contrast(condition, kind, member, Verdict.INCONCLUSIVE, "", (), engine.name, named)
-    if not vector:
-        said = f"{name} is 0 by construction: {condition} gives every turn of a trajectory the same credit"
-        return replace(blank, verdict=Verdict.BY_CONSTRUCTION, sentence=said, estimate=0.0)
-    bars = layout.bars(vector)
-    if bars:
-        said = f"{name} is barred: {'; '.join(bars)}"
-        return replace(blank, verdict=Verdict.INADMISSIBLE, sentence=said, reasons=bars)
-    obstacles = layout.obstacles(vector)
-    if not obstacles and (stratum is None or len(layout.blocks) < 2):
-        obstacles = (
-            f"{len(layout.blocks)} complete blocks and {len(layout.cells)} cells leave no error to test with",
-        )
-    if obstacles or stratum is None:
-        said = f"{name} cannot be estimated: {'; '.join(obstacles)}"
-        return replace(blank, verdict=Verdict.NOT_ESTIMABLE, sentence=said, reasons=obstacles)
-    coefficients = layout.coefficients(vector)
-    m0 = figures.in_stratum(stratum, coefficients, question.alpha)
-    m1h = figures.paired(layout.y, coefficients, question.alpha)
-    return replace(blank, m0=m0, m1h=m1h)
+def _judge_looks(
+    looks: Sequence[Mapping[Key, Contrast]], question: Question, name: str, engine: Engine
+) -> Judged:
+    """What an analysis makes of the contrasts at the last of some looks."""
+    at = replace(question, look=question.looked[len(looks) - 1]) if question.looked else question
+    evidence = {}
+    for key in looks[-1]:
+        found = sequential_evidence.evidence([figure_of(look[key], name) for look in looks], at)
+        if found is not None:
+            evidence[key] = found
+    return judge_all(evidence, at, max_t=engine.max_t and name == STRATUM)
 
 
-def _primary(draft: Contrast) -> Estimate | None:
-    return draft.m0 if draft.engine == STRATUM else draft.m1h
+def _untested(draft: Contrast, figure: Estimate) -> Contrast:
+    said = verdicts.untested(f"{draft.kind}({draft.condition})", figure)
+    return replace(draft, sentence=said, estimate=figure.estimate, se=figure.se, df=figure.df, ci=figure.ci)
 
 
-def _judge_kind(
-    kind: str, drafts: Mapping[str, Contrast], question: Question, engine: Engine, layout: Layout
-) -> dict[str, Contrast]:
-    members = family(kind, question)
-    found = {c: f for c, d in drafts.items() if (f := _primary(d)) is not None}
-    tested = {c: f for c, f in found.items() if f.p is not None}
-    vectors: dict[str, Vector] = {c: contrast(c, kind, question) for c in members}
-    adjusted = families.adjust(
-        members,
-        {c: f for c, f in tested.items() if c in members},
-        vectors,
-        alpha=question.alpha,
-        margin=question.smallest_effect,
-        max_t=engine.max_t,
-    )
-    judged = dict(drafts)
-    for condition, figure in found.items():
-        draft = drafts[condition]
-        if condition not in tested:
-            said = verdicts.untested(f"{kind}({condition})", figure)
-            judged[condition] = replace(
-                draft, sentence=said, estimate=figure.estimate, se=figure.se, df=figure.df, ci=figure.ci
-            )
-            continue
-        outcome = adjusted.get(condition) or families.unadjusted(
-            figure, question.alpha, question.smallest_effect
-        )
-        size = len(members) if condition in adjusted else 1
-        judged[condition] = _judged(draft, figure, outcome, size, question, layout)
-    return judged
-
-
-def _judged(
-    draft: Contrast, figure: Estimate, outcome: Adjusted, size: int, question: Question, layout: Layout
-) -> Contrast:
+def _judged(draft: Contrast, judged: Judged, question: Question, blocks: int, cells: int) -> Contrast:
+    key = (draft.condition, draft.kind)
+    found, outcome, level = judged.evidence[key], judged.adjusted[key], sequential_evidence.level_of(question)
+    figure = found.figure
     word = verdicts.verdict(figure, outcome, question.alpha, question.smallest_effect)
-    blocks = None
+    settling = None
     if word is Verdict.INCONCLUSIVE:
-        blocks = _blocks_to_settle(draft, figure, size, question, layout)
+        size = len(family(draft.kind, question)) if draft.in_family else 1
+        settling = _blocks_to_settle(draft, figure, size, question, blocks=blocks, cells=cells)
     said = verdicts.sentence(
         f"{draft.kind}({draft.condition})",
         figure,
         outcome,
         word,
-        question.smallest_effect,
-        blocks=len(layout.blocks),
-        settling=blocks,
+        level,
+        blocks=blocks,
+        settling=settling,
     )
     return replace(
         draft,
@@ -174,37 +142,90 @@ def _judged(
         t=figure.t,
         p=figure.p,
         p_adjusted=outcome.p,
-        ci=figure.ci,
+        ci=families.around(figure, level.critical(question.alpha, figure.df)),
         ci_simultaneous=outcome.ci_simultaneous,
-        ci90=figures.figures(figure.estimate, figure.se, figure.df, 2 * question.alpha).ci,
+        ci90=families.around(figure, level.critical(2 * question.alpha, figure.df)),
         tost_p=outcome.tost_p_alone,
         tost_p_adjusted=outcome.tost_p,
-        blocks_to_settle=blocks,
+        noninferior_p=outcome.noninferior_p_alone,
+        noninferior_p_adjusted=outcome.noninferior_p,
+        gate_p=outcome.gate if draft.in_family and draft.kind in question.gatekeeping else None,
+        blocks_to_settle=settling,
     )
 
 
 def _blocks_to_settle(
-    draft: Contrast, figure: Estimate, size: int, question: Question, layout: Layout
+    draft: Contrast, figure: Estimate, size: int, question: Question, *, blocks: int, cells: int
 ) -> int | None:
     squares = float(sum(weight * weight for weight in draft.vector.values()))
     return power.blocks_to_settle(
-        figure.se * math.sqrt(len(layout.blocks) / squares),
+        figure.se * math.sqrt(blocks / squares),
         question.smallest_effect,
         size,
         question.alpha,
-        cells=len(layout.cells) if draft.engine == STRATUM else 2,
+        cells=cells if draft.engine == STRATUM else 2,
         size=squares,
         power=question.power,
     )
 
 
-def _swaps(layout: Layout, drafts: Mapping[tuple[str, str], Contrast], question: Question) -> dict[str, Swap]:
-    nulls = {}
+def _flagged(judged: Contrast, beside: Verdict | None, other: str) -> Contrast:
+    """Set beside the verdict what speaks against the analysis that it comes from."""
+    flags = []
+    if beside is not None and beside is not judged.verdict:
+        name = "the paired analysis" if other == PAIRED else "the exact error stratum"
+        flags.append(f"{name} says {beside}")
+    ratio = judged.sd_ratio
+    if ratio is not None and not 1 / _RATIO <= ratio <= _RATIO:
+        flags.append(f"its runs vary {ratio:.1f} times as much as the others")
+    if not flags:
+        return judged
+    return replace(judged, flags=tuple(flags), sentence=f"{judged.sentence} (but {'; '.join(flags)})")
+
+
+def _with_path(
+    judged: Contrast, path: Sequence[Estimate | None], series: Sequence[Judged], question: Question
+) -> Contrast:
+    if not question.looked:
+        return judged
+    key = (judged.condition, judged.kind)
+    adjusted = [look.adjusted[key].p if key in look.adjusted else None for look in series]
+    size = len(family(judged.kind, question)) if judged.in_family else 1
+    return replace(judged, path=sequential_evidence.points(path, adjusted, size, question))
+
+
+def _swaps(table: Table, drafts: Mapping[Key, Contrast], question: Question) -> dict[str, Swap]:
+    layout, nulls = table.layout, {}
     for (condition, kind), draft in drafts.items():
         if kind == CONTENT and draft.m0 is not None:
             rule = layout.y[layout.cells.index((condition, "matched"))]
             nulls[condition] = swap.swap_null(rule, layout.twins[condition])
     return swap.swap_tests(nulls, family(CONTENT, question), question.alpha)
+
+
+def shares_of_volume(
+    table: Table, contrasts: Sequence[Contrast], question: Question, engine: Engine
+) -> tuple[VolumeShare, ...]:
+    """The share of each claimant's total that is due to volume, where both have figures."""
+    by_key = {(c.condition, c.kind): c for c in contrasts}
+    found = [
+        volume_share(c, by_key, _volume_and_total(c, table, by_key, question, engine), question.alpha)
+        for c in question.claimants
+    ]
+    return tuple(share for share in found if share is not None)
+
+
+def _volume_and_total(
+    condition: str, table: Table, by_key: Mapping[Key, Contrast], question: Question, engine: Engine
+) -> npt.NDArray[np.float64] | None:
+    if any((c := by_key.get((condition, kind))) is None or c.m0 is None for kind in (VOLUME, TOTAL)):
+        return None
+    vectors = np.array(
+        [table.layout.coefficients(contrast(condition, kind, question)) for kind in (VOLUME, TOTAL)]
+    )
+    return figures.joint_covariance(
+        table.layout.y, vectors, table.stratum if engine.name == STRATUM else None
+    )
 
 
 def identity_gap(contrasts: tuple[Contrast, ...]) -> float | None:

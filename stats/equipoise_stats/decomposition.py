@@ -7,6 +7,8 @@ With N, M and P the mean success of a rule's native, matched and twin cells, and
     SHAPE_r   = P_r - M_0                   sparsity and gradient scale at equal slots and steps
     VOLUME_r  = (N_r - M_r) - (N_0 - M_0)   extra examples and steps
 
+    MATCHED_r = M_r - M_0 = CONTENT_r + SHAPE_r, the comparison at equal slots and steps, secondary
+
 Where the twin is the rule itself by construction, P_r is M_r and CONTENT is the zero vector.
 """
 
@@ -20,7 +22,10 @@ import numpy.typing as npt
 from equipoise_stats.records import Question
 
 CONTENT, SHAPE, VOLUME, TOTAL = "content", "shape", "volume", "total"
+MATCHED = "matched"
 KINDS: tuple[str, ...] = (CONTENT, SHAPE, VOLUME, TOTAL)
+"""The decomposition; hypotheses are about these."""
+REPORTED: tuple[str, ...] = (*KINDS, MATCHED)
 
 Cell = tuple[str, str]
 Vector = Mapping[Cell, int]
@@ -36,7 +41,7 @@ def contrast(condition: str, kind: str, question: Question) -> dict[Cell, int]:
 
     Args:
         condition: the rule r; the baseline only with ``content``.
-        kind: one of ``KINDS``.
+        kind: one of ``REPORTED``.
         question: names the baseline and the conditions whose twin is the rule itself.
 
     Returns:
@@ -51,6 +56,7 @@ def contrast(condition: str, kind: str, question: Question) -> dict[Cell, int]:
         SHAPE: ((twin, 1), (matched_0, -1)),
         VOLUME: ((native, 1), (matched, -1), (native_0, -1), (matched_0, 1)),
         TOTAL: ((native, 1), (native_0, -1)),
+        MATCHED: ((matched, 1), (matched_0, -1)),
     }[kind]
     vector: dict[Cell, int] = {}
     for cell, sign in terms:
@@ -69,7 +75,7 @@ def registered_contrasts(question: Question) -> tuple[tuple[str, str], ...]:
         if condition == question.baseline:
             pairs += [] if condition in question.identical else [(condition, CONTENT)]
         else:
-            pairs += [(condition, kind) for kind in KINDS]
+            pairs += [(condition, kind) for kind in REPORTED]
     return tuple(pairs)
 
 

@@ -1,4 +1,4 @@
-"""Two one-sided tests: is a contrast smaller than the smallest effect that matters, on both sides?"""
+"""Is a contrast smaller than the smallest effect that matters: on both sides, or at least on the lower one?"""
 
 from __future__ import annotations
 
@@ -20,4 +20,10 @@ def tost_p(estimate: npt.ArrayLike, se: npt.ArrayLike, df: npt.ArrayLike, margin
         margin: the smallest effect, in the unit of the estimate.
     """
     t = (margin - np.abs(np.asarray(estimate, dtype=np.float64))) / np.asarray(se, dtype=np.float64)
+    return student.upper_p(t, df)
+
+
+def noninferior_p(estimate: npt.ArrayLike, se: npt.ArrayLike, df: npt.ArrayLike, margin: float) -> FloatArray:
+    """The p value of the null that the contrast is -margin or less, elementwise; arguments as above."""
+    t = (np.asarray(estimate, dtype=np.float64) + margin) / np.asarray(se, dtype=np.float64)
     return student.upper_p(t, df)

@@ -2,35 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from equipoise_stats import equivalence, student
-from equipoise_stats.decomposition import Vector, correlation
 from equipoise_stats.multiplicity import holm, step_down_max_t
 from equipoise_stats.results import Estimate, Interval
+
+FloatArray = npt.NDArray[np.float64]
+Critical = Callable[[float, float], float | None]
+"""From a two-sided level and degrees of freedom to the |t| that rejects; None where none does."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one contrast brings into its family: figures, and p values that its looks leave valid."""
+
+    figure: Estimate
+    p: float
+    tost_p: float
+    noninferior_p: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a family is held to.
+
+    Attributes:
+        alpha: two-sided level of the family.
+        margin: the smallest effect.
+        critical: of one contrast alone.
+    """
+
+    alpha: float
+    margin: float
+    critical: Critical = student.critical
 
 
 @dataclass(frozen=True)
 class Adjusted:
-    """What the family makes of one contrast."""
+    """What the family makes of one contrast.
+
+    Attributes:
+        gate: the largest adjusted p of the families that come before; below or at the level the gate is open.
+            It is part of the three adjusted p values.
+    """
 
     p: float
     tost_p: float
     tost_p_alone: float
-    ci_simultaneous: Interval
+    ci_simultaneous: Interval | None
+    noninferior_p: float = 1.0
+    noninferior_p_alone: float = 1.0
+    gate: float = 0.0
+
+
+def at_once(figure: Estimate, margin: float) -> Evidence:
+    """The evidence of a contrast that is looked at once."""
+    return Evidence(
+        figure,
+        1.0 if figure.p is None else figure.p,
+        float(equivalence.tost_p(figure.estimate, figure.se, figure.df, margin)),
+        float(equivalence.noninferior_p(figure.estimate, figure.se, figure.df, margin)),
+    )
 
 
 def adjust(
     members: Sequence[str],
-    found: Mapping[str, Estimate],
-    vectors: Mapping[str, Vector],
-    *,
-    alpha: float,
-    margin: float,
-    max_t: bool,
+    found: Mapping[str, Evidence],
+    level: Level,
+    correlation: FloatArray | None = None,
 ) -> dict[str, Adjusted]:
     """Adjust the contrasts of one kind.
 
@@ -39,46 +83,93 @@ def adjust(
 
     Args:
         members: the conditions of the family, as registered.
-        found: figures of the conditions that have a test, all with the same degrees of freedom.
-        vectors: the contrast of every member.
-        alpha: two-sided level of the family.
-        margin: the smallest effect.
-        max_t: step-down largest t with one common error; else Holm. Simultaneous intervals are single-step
-            largest t or Bonferroni.
+        found: evidence of the conditions that have a test.
+        level: what the family is held to.
+        correlation: (m, m) of the members' estimates: decisions by the step-down largest t, intervals by its
+            single step. None decides by Holm, with Bonferroni intervals. Contrasts that do not share their
+            degrees of freedom are each held to the largest t with their own.
     """
     if not found:
         return {}
-    df = next(iter(found.values())).df
-    alone = {c: float(equivalence.tost_p(f.estimate, f.se, f.df, margin)) for c, f in found.items()}
-    p = np.array([_p(found.get(c)) for c in members])
-    tost = holm(np.array([alone.get(c, 1.0) for c in members]))
-    if max_t:
-        shared = correlation([vectors[c] for c in members])
-        adjusted = step_down_max_t(np.array([_t(found.get(c)) for c in members]), shared, df)
-        critical = student.max_t_critical(alpha, shared, df)
+    tost = holm(np.array([found[c].tost_p if c in found else 1.0 for c in members]))
+    above = holm(np.array([found[c].noninferior_p if c in found else 1.0 for c in members]))
+    if correlation is None:
+        adjusted = holm(np.array([found[c].p if c in found else 1.0 for c in members]))
     else:
-        adjusted = holm(p)
-        critical = student.critical(alpha / len(members), df)
+        t = np.array([_t(found.get(c)) for c in members])
+        df = np.array([found[c].figure.df if c in found else 1.0 for c in members])
+        adjusted = step_down_max_t(t, correlation, df)
+    intervals = _intervals(found, len(members), level, correlation)
     return {
-        c: Adjusted(float(adjusted[i]), float(tost[i]), alone[c], _interval(found[c], critical))
+        c: Adjusted(
+            float(adjusted[i]),
+            float(tost[i]),
+            found[c].tost_p,
+            intervals[c],
+            float(above[i]),
+            found[c].noninferior_p,
+        )
         for i, c in enumerate(members)
         if c in found
     }
 
 
-def unadjusted(figure: Estimate, alpha: float, margin: float) -> Adjusted:
+def _intervals(
+    found: Mapping[str, Evidence], members: int, level: Level, correlation: FloatArray | None
+) -> dict[str, Interval | None]:
+    critical: dict[float, float | None] = {}
+    for df in {e.figure.df for e in found.values()}:
+        if correlation is None:
+            critical[df] = level.critical(level.alpha / members, df)
+        else:
+            critical[df] = student.max_t_critical(level.alpha, correlation, df)
+    return {c: around(e.figure, critical[e.figure.df]) for c, e in found.items()}
+
+
+def unadjusted(evidence: Evidence, level: Level) -> Adjusted:
     """The same for a contrast outside the families: nothing is adjusted."""
-    tost_p = float(equivalence.tost_p(figure.estimate, figure.se, figure.df, margin))
-    return Adjusted(_p(figure), tost_p, tost_p, _interval(figure, student.critical(alpha, figure.df)))
+    figure = evidence.figure
+    own = around(figure, level.critical(level.alpha, figure.df))
+    return Adjusted(
+        evidence.p, evidence.tost_p, evidence.tost_p, own, evidence.noninferior_p, evidence.noninferior_p
+    )
 
 
-def _p(figure: Estimate | None) -> float:
-    return 1.0 if figure is None or figure.p is None else figure.p
+def gatekeep(
+    adjusted: Mapping[str, Mapping[str, Adjusted]], members: Mapping[str, Sequence[str]], order: Sequence[str]
+) -> dict[str, dict[str, Adjusted]]:
+    """Open each family only when every null of the families before it is rejected (serial gatekeeping).
+
+    The level then holds for all families of the order together, whatever procedure each of them uses
+    (Westfall & Krishen 2001). An adjusted p value can be no smaller than the largest before it.
+
+    Args:
+        adjusted: by family and condition; families outside the order keep their values.
+        members: the registered conditions of every family; one without a figure keeps the gate shut.
+        order: of the families.
+    """
+    gated = {kind: dict(of_kind) for kind, of_kind in adjusted.items()}
+    gate = 0.0
+    for kind in order:
+        here = gated.get(kind, {})
+        for condition, a in here.items():
+            here[condition] = replace(
+                a,
+                p=max(a.p, gate),
+                tost_p=max(a.tost_p, gate),
+                noninferior_p=max(a.noninferior_p, gate),
+                gate=gate,
+            )
+        gate = max([gate, *(here[c].p if c in here else 1.0 for c in members[kind])])
+    return gated
 
 
-def _t(figure: Estimate | None) -> float:
-    return 0.0 if figure is None or figure.t is None else figure.t
-
-
-def _interval(figure: Estimate, critical: float) -> Interval:
+def around(figure: Estimate, critical: float | None) -> Interval | None:
+    """The interval of so many standard errors on either side."""
+    if critical is None:
+        return None
     return figure.estimate - critical * figure.se, figure.estimate + critical * figure.se
+
+
+def _t(evidence: Evidence | None) -> float:
+    return 0.0 if evidence is None or evidence.figure.t is None else evidence.figure.t

@@ -50,3 +50,44 @@ def of_differences(differences: FloatArray, alpha: float) -> Estimate:
     blocks = differences.shape[0]
     se = float(differences.std(ddof=1)) / math.sqrt(blocks)
     return figures(float(differences.mean()), se, blocks - 1, alpha)
+
+
+def run_variances(y: FloatArray) -> FloatArray | None:
+    """(C,) variances of runs by cell, blocks and cells taken out (Grubbs 1948); None with two cells or fewer.
+
+    Unbiased whatever the others are, and so below zero now and then where a cell hardly varies.
+
+    Args:
+        y: (C, S) success rates, S >= 2.
+    """
+    cells, blocks = y.shape
+    if cells < 3:
+        return None
+    residuals = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0, keepdims=True) + y.mean()
+    own = np.square(residuals).sum(axis=1) / (blocks - 1)
+    pooled = float(own.sum()) / (cells - 1)
+    return np.asarray((own - pooled / cells) * cells / (cells - 2), dtype=np.float64)
+
+
+def spread_ratio(y: FloatArray, coefficients: FloatArray) -> float | None:
+    """The SD of the runs in a contrast over that of all other runs; None where one cannot be told."""
+    variances = run_variances(y)
+    inside = coefficients != 0
+    if variances is None or bool(inside.all()):
+        return None
+    own, others = float(variances[inside].mean()), float(variances[~inside].mean())
+    return math.sqrt(own / others) if min(own, others) > NO_VARIATION else None
+
+
+def joint_covariance(y: FloatArray, vectors: FloatArray, stratum: Stratum | None) -> FloatArray:
+    """(m, m) covariance of m contrasts: from the pooled error where a stratum is given, else from their blocks.
+
+    Args:
+        y: (C, S) success rates.
+        vectors: (m, C) coefficients.
+        stratum: of ``y``; None for the paired analysis.
+    """
+    blocks = y.shape[1]
+    if stratum is not None:
+        return np.asarray(float(stratum.ms_error) * (vectors @ vectors.T) / blocks, dtype=np.float64)
+    return np.asarray(np.atleast_2d(np.cov(vectors @ y)) / blocks, dtype=np.float64)

@@ -25,20 +25,22 @@ def holm(p: FloatArray) -> FloatArray:
     return adjusted
 
 
-def step_down_max_t(t: FloatArray, correlation: FloatArray, df: float) -> FloatArray:
+def step_down_max_t(t: FloatArray, correlation: FloatArray, df: npt.ArrayLike) -> FloatArray:
     """Step-down max-t adjusted p values of one family (closed testing; Hothorn, Bretz & Westfall 2008, 3.1).
 
     Args:
         t: (m,) statistics with one common denominator.
-        correlation: (m, m) of the numerators.
-        df: degrees of freedom of the denominator.
+        correlation: (m, m) of the numerators, any positive semidefinite.
+        df: degrees of freedom of the denominator, or (m,) where each statistic has its own; the level is then
+            approximate.
     """
+    freedom = np.broadcast_to(np.asarray(df, dtype=np.float64), t.shape)
     order = np.argsort(-np.abs(t), kind="stable")
     adjusted = np.empty_like(t)
     reached = 0.0
     for step, index in enumerate(order):
         rest = order[step:]
-        p = student.max_t_p(abs(float(t[index])), correlation[np.ix_(rest, rest)], df)
+        p = student.max_t_p(abs(float(t[index])), correlation[np.ix_(rest, rest)], float(freedom[index]))
         reached = max(reached, p)
         adjusted[index] = min(1.0, reached)
     return adjusted

@@ -10,6 +10,7 @@ DIRECTIONS: tuple[str, ...] = ("greater", "less", "two-sided")
 ROLES: tuple[str, ...] = ("positive", "negative")
 MULTIPLICITIES: tuple[str, ...] = ("holm", "step-down-max-t")
 ENGINES: tuple[str, ...] = ("auto", "exact-stratum", "paired")
+SPENDING: tuple[str, ...] = ("none", "obf", "pocock", "e-process")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,12 @@ class Question:
         barred: cells with a breach of budget, as (condition, arm, block).
         engine: ``auto`` (exact stratum with one twin a block, paired with several), or one of both.
         power: the power that minimal detectable effects refer to.
+        gatekeeping: kinds of contrast in an order; each family opens only when all of the one before is shown.
+        looks: after how many blocks the data are analysed, the last after all; empty means once.
+        spending: how the level is spent over the looks: ``none`` (one look), ``obf``, ``pocock`` or
+            ``e-process``.
+        look: the look of this analysis, by its number of blocks; None for the last.
+        deviations: amendments made after a run was seen, a sentence each. Findings are then exploratory.
     """
 
     baseline: str
@@ -102,6 +109,18 @@ class Question:
     barred: frozenset[tuple[str, str, int]] = frozenset()
     engine: str = "auto"
     power: float = 0.8
+    gatekeeping: tuple[str, ...] = ()
+    looks: tuple[int, ...] = ()
+    spending: str = "none"
+    look: int | None = None
+    deviations: tuple[str, ...] = ()
+
+    @property
+    def looked(self) -> tuple[int, ...]:
+        """The looks up to this analysis, by their numbers of blocks; empty where nothing is looked at early."""
+        if self.spending == "none":
+            return ()
+        return self.looks if self.look is None else tuple(n for n in self.looks if n <= self.look)
 
     @property
     def claimants(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from equipoise_stats.layout import LeftOut
+from equipoise_stats.sequential_results import LookPoint, Sequential
 from equipoise_stats.serial import from_text, to_text
 
 Interval = tuple[float, float]
@@ -33,6 +34,7 @@ class Finding(StrEnum):
     EQUIVALENT = "EQUIVALENT"
     INCONCLUSIVE = "INCONCLUSIVE"
     INADMISSIBLE = "INADMISSIBLE"
+    DEVIATED = "DEVIATED"
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,20 @@ class Contrast:
         in_family: whether it shares the level of its kind's family.
         reasons: why there is no figure, where there is none.
         engine: ``exact-stratum`` or ``paired``.
-        p_adjusted: within the family; equal to ``p`` outside it.
-        ci: 95 % interval (at 1 - alpha) for this contrast alone.
-        ci_simultaneous: for all contrasts of the family together.
+        p: of this look alone.
+        p_adjusted: over the looks so far, within the family and behind its gate; equal to ``p`` outside all.
+        ci: 95 % interval (at 1 - alpha) for this contrast alone, repeated over the looks.
+        ci_simultaneous: for all contrasts of the family together. None where a look has too few blocks for any.
         ci90: the interval that goes with the two one-sided tests (1 - 2 alpha).
         tost_p: against the smallest effect; ``tost_p_adjusted`` by Holm within the family.
+        noninferior_p: of the null that it is worse by the smallest effect or more; adjusted likewise.
+        gate_p: the largest adjusted p of the families that must be shown before; None without an order.
         blocks_to_settle: blocks that would detect the smallest effect, where inconclusive.
+        flags: what stands beside the verdict: the exact stratum and the paired analysis disagree, or the spread
+            of runs differs.
+        sd_ratio: SD of the contrast's own runs over that of all others, blocks and cells taken out; None where
+            one of them cannot be told.
+        path: its looks so far.
         vector: coefficients by ``condition.arm``.
     """
 
@@ -135,15 +145,35 @@ class Contrast:
     ci90: Interval | None = None
     tost_p: float | None = None
     tost_p_adjusted: float | None = None
+    noninferior_p: float | None = None
+    noninferior_p_adjusted: float | None = None
+    gate_p: float | None = None
     blocks_to_settle: int | None = None
+    flags: tuple[str, ...] = ()
+    sd_ratio: float | None = None
+    path: tuple[LookPoint, ...] = ()
     m0: Estimate | None = None
     m1h: Estimate | None = None
     m1r: Swap | None = None
 
 
 @dataclass(frozen=True)
+class VolumeShare:
+    """VOLUME over TOTAL with Fieller's interval; None where the interval of TOTAL holds 0."""
+
+    condition: str
+    share: float | None
+    ci: Interval | None
+    sentence: str
+
+
+@dataclass(frozen=True)
 class HypothesisResult:
-    """A registered claim and what became of it; no figure where it is inadmissible."""
+    """A registered claim and what became of it.
+
+    No figure where it is inadmissible; where it deviated, the figures are exploratory, and ``exploratory`` is
+    what it would have been called.
+    """
 
     id: str
     says: str
@@ -157,6 +187,7 @@ class HypothesisResult:
     p: float | None = None
     p_one_sided: float | None = None
     p_adjusted: float | None = None
+    exploratory: Finding | None = None
 
 
 @dataclass(frozen=True)
@@ -265,6 +296,8 @@ class Analysis:
     Attributes:
         engine: the primary engine, ``exact-stratum`` or ``paired``; ``engine_sentence`` says why.
         blocks: the complete blocks; ``left_out`` are the others with the reason.
+        shares: of each rule's gain that are due to volume.
+        sequential: the plan of looks; None where the data are looked at once.
         identity_gap: the largest gap of TOTAL against CONTENT + SHAPE + VOLUME; None where none is complete.
         void: whether a control failed, which makes every hypothesis inadmissible.
         notes: what a reader must know beside the figures.
@@ -284,6 +317,8 @@ class Analysis:
     cells: tuple[CellMean, ...]
     stratum: StratumTable | None
     contrasts: tuple[Contrast, ...]
+    shares: tuple[VolumeShare, ...]
+    sequential: Sequential | None
     identity_gap: float | None
     hypotheses: tuple[HypothesisResult, ...]
     controls: tuple[ControlCheck, ...]

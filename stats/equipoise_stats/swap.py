@@ -8,7 +8,7 @@ independently, so that the largest standardised statistic of a family has a prod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,18 +80,34 @@ def swap_tests(nulls: Mapping[str, SwapNull], members: tuple[str, ...], alpha: f
         members: the conditions of the family; the others are tested alone.
         alpha: level, only to say where the floor lies above it.
     """
-    family = [nulls[condition] for condition in members if condition in nulls]
+    together = _step_down([(c, nulls[c]) for c in members if c in nulls])
     tests = {}
     for condition, null in nulls.items():
         p = null.p_at(null.observed)
-        together = None
-        if condition in members:
-            silent = float(np.prod([1.0 - other.p_at(null.observed) for other in family]))
-            together = min(1.0, max(p, 1.0 - silent))
         tests[condition] = Swap(
-            p, together, null.floor, int(null.null.size), null.exact, _sentence(null, p, alpha)
+            p,
+            together.get(condition),
+            null.floor,
+            int(null.null.size),
+            null.exact,
+            _sentence(null, p, alpha),
         )
     return tests
+
+
+def _step_down(family: Sequence[tuple[str, SwapNull]]) -> dict[str, float]:
+    """Adjusted p values by the largest statistic among the rules not yet decided (Westfall & Young 1993, 2.6).
+
+    The swaps of different rules are independent, so the largest of them has a product null.
+    """
+    order = sorted(family, key=lambda item: -item[1].observed)
+    adjusted: dict[str, float] = {}
+    reached = 0.0
+    for place, (condition, null) in enumerate(order):
+        silent = float(np.prod([1.0 - other.p_at(null.observed) for _, other in order[place:]]))
+        reached = max(reached, null.p_at(null.observed), 1.0 - silent)
+        adjusted[condition] = min(1.0, reached)
+    return adjusted
 
 
 def _sentence(null: SwapNull, p: float, alpha: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise_stats.families import Adjusted
+from equipoise_stats.families import Adjusted, Level, around
 from equipoise_stats.results import Estimate, Verdict
 from equipoise_stats.wording import interval, p_value, signed
 
@@ -16,7 +16,9 @@ def verdict(figure: Estimate, adjusted: Adjusted, alpha: float, margin: float) -
     if adjusted.p <= alpha and figure.p is not None:
         if figure.estimate < 0:
             return Verdict.INFERIOR
-        return Verdict.SUPERIOR_BY_MARGIN if adjusted.ci_simultaneous[0] > margin else Verdict.SUPERIOR
+        ends = adjusted.ci_simultaneous
+        by_margin = ends is not None and ends[0] > margin
+        return Verdict.SUPERIOR_BY_MARGIN if by_margin else Verdict.SUPERIOR
     if adjusted.tost_p <= alpha and figure.p is not None:
         return Verdict.EQUIVALENT
     return Verdict.INCONCLUSIVE
@@ -27,7 +29,7 @@ def sentence(
     figure: Estimate,
     adjusted: Adjusted,
     word: Verdict,
-    margin: float,
+    level: Level,
     *,
     blocks: int,
     settling: int | None = None,
@@ -39,15 +41,19 @@ def sentence(
         figure: the primary figures.
         adjusted: what the family makes of them.
         word: the verdict.
-        margin: the smallest effect.
+        level: what it was held to, with the smallest effect.
         blocks: complete blocks of the suite.
         settling: blocks that would detect the smallest effect; None where not known.
     """
-    said = (
-        f"{name} is {signed(figure.estimate)} {interval(figure.ci)}, adjusted {p_value(adjusted.p)}: {word}"
-    )
+    margin, own = level.margin, around(figure, level.critical(level.alpha, figure.df))
+    shown = f" {interval(own)}" if own is not None else ""
+    said = f"{name} is {signed(figure.estimate)}{shown}, adjusted {p_value(adjusted.p)}: {word}"
     if word is Verdict.EQUIVALENT:
         return f"{said} (within ±{margin:g}, adjusted equivalence {p_value(adjusted.tost_p)})"
+    if word is Verdict.INCONCLUSIVE and adjusted.gate > level.alpha:
+        return f"{said}; the families before it were not all shown (adjusted {p_value(adjusted.gate)})"
+    if word is Verdict.INCONCLUSIVE and adjusted.noninferior_p <= level.alpha:
+        said = f"{said}, yet not worse by {margin:g} (adjusted {p_value(adjusted.noninferior_p)})"
     if word is Verdict.INCONCLUSIVE and settling is not None:
         if settling <= blocks:
             return f"{said}; its {blocks} blocks suffice to detect an effect of {margin:g}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from equipoise_stats import Finding, Hypothesis, Question, RunScore, Verdict, analyse, planned_mde
-from equipoise_stats.families import Adjusted
+from equipoise_stats.families import Adjusted, Level
 from equipoise_stats.figures import figures
 from equipoise_stats.naive import naive
 from equipoise_stats.verdicts import sentence, verdict
@@ -183,7 +183,9 @@ def test_an_inconclusive_contrast_of_a_large_enough_suite_asks_for_no_more_block
     # 0.03 against a standard error of 0.02: neither shown nor within the margin
     adjusted = Adjusted(0.15, 0.2, 0.2, (-0.02, 0.08))
     figure = figures(0.03, 0.02, 40, 0.05)
-    said = sentence("content(a)", figure, adjusted, Verdict.INCONCLUSIVE, 0.05, blocks=12, settling=11)
+    said = sentence(
+        "content(a)", figure, adjusted, Verdict.INCONCLUSIVE, Level(0.05, 0.05), blocks=12, settling=11
+    )
     assert said.endswith("inconclusive; its 12 blocks suffice to detect an effect of 0.05")
 
 
