@@ -8,7 +8,7 @@ from pydantic import Field
 
 from equipoise_preregistration.sections import Identifier, Section, Share, Size
 
-__all__ = ["CONTRASTS", "Analysis", "Contrast", "Hypothesis", "Kind", "parse_contrast"]
+__all__ = ["ARMS_OF", "CONTRASTS", "Analysis", "Contrast", "Hypothesis", "Kind", "parse_contrast"]
 
 Kind = Literal["content", "shape", "volume", "total"]
 """The four contrasts of a condition with the baseline; content + shape + volume = total."""
@@ -16,6 +16,14 @@ Kind = Literal["content", "shape", "volume", "total"]
 CONTRASTS: tuple[Kind, ...] = get_args(Kind)
 
 _KINDS: dict[str, Kind] = {kind: kind for kind in CONTRASTS}
+
+ARMS_OF: dict[Kind, tuple[str, ...]] = {
+    "content": ("matched", "twins"),
+    "shape": ("matched", "twins"),
+    "volume": ("native", "matched"),
+    "total": ("native",),
+}
+"""Which arms the cell means of a contrast come from."""
 
 _CONTRAST = re.compile(r"\s*([A-Za-z]+)\s*\(\s*([A-Za-z0-9_-]+)\s*\)\s*")
 
@@ -72,11 +80,19 @@ class Analysis(Section):
         smallest_effect: Smallest difference in success rate that would matter.
         primary: The contrast that a rule wins on.
         multiplicity: How the family is held at its level.
+        engine: Whether contrasts are tested on the exact error stratum or paired by block; `auto` pairs where a
+            block has several twins or the data are looked at open-ended.
+        gatekeeping: Families in an order: each is judged only when all of the one before it is shown.
         looks: After how many blocks the data are analysed; empty means once, after the last block.
+        spending: How the level is spent over the looks: `obf` and `pocock` for planned looks, `e-process` for
+            looks after any block.
     """
 
     alpha: Share = 0.05
     smallest_effect: Share = 0.05
     primary: Literal["content"] = "content"
     multiplicity: Literal["holm", "step-down-max-t"] = "holm"
+    engine: Literal["auto", "exact-stratum", "paired"] = "auto"
+    gatekeeping: Annotated[tuple[Kind, ...], Field(strict=False)] = ()
     looks: Annotated[tuple[Size, ...], Field(strict=False)] = ()
+    spending: Literal["none", "obf", "pocock", "e-process"] = "none"

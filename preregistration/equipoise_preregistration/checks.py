@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from equipoise_preregistration.analysis import Kind
+from equipoise_preregistration.analysis import ARMS_OF
+from equipoise_preregistration.analysis_checks import ANALYSIS_CHECKS, arms_run
 from equipoise_preregistration.budget_checks import BUDGET_CHECKS
 from equipoise_preregistration.draft import Draft
-from equipoise_preregistration.experiment import Arms, Condition
+from equipoise_preregistration.experiment import Condition
 from equipoise_preregistration.faults import Problem, nearest
 
 __all__ = ["CHECKS", "problems"]
@@ -62,31 +63,6 @@ def arms_make_sense(draft: Draft) -> Iterator[Problem]:
         yield Problem(("arms",), "expected at least one arm, got none; set `matched: true`", at_key=True)
 
 
-def looks_are_blocks(draft: Draft) -> Iterator[Problem]:
-    """The data are looked at after increasing numbers of blocks, at last after all of them."""
-    if draft.analysis is None or draft.blocks is None or not draft.analysis.looks:
-        return
-    looks, blocks = draft.analysis.looks, draft.blocks
-    before = 0
-    for index, look in enumerate(looks):
-        if look > blocks:
-            message = f"expected a look at or before the last block ({blocks}), got {look}"
-            yield Problem(("analysis", "looks", index), message)
-        elif look <= before:
-            message = f"expected looks in increasing order, got {look} after {before}"
-            yield Problem(("analysis", "looks", index), message)
-        before = max(look, before)
-    if len(looks) > 1:
-        message = (
-            f"expected one look, after the last block: analyses in between are not supported yet, got "
-            f"{list(looks)}; write [{blocks}]"
-        )
-        yield Problem(("analysis", "looks"), message)
-    if max(looks) < blocks:
-        message = f"expected the last look after the last block ({blocks}), got {max(looks)}; append {blocks}"
-        yield Problem(("analysis", "looks"), message)
-
-
 def success_band_increases(draft: Draft) -> Iterator[Problem]:
     """The base policy needs room to fall into."""
     if draft.policy is None:
@@ -126,11 +102,11 @@ def hypotheses_can_be_judged(draft: Draft) -> Iterator[Problem]:
             message = f"expected one of the conditions {', '.join(draft.named)}, got {about.condition!r}"
             yield Problem(place, message + nearest(about.condition, draft.named))
         if draft.arms is not None:
-            yield from _arms_run(place, about.kind, draft.arms)
+            yield from arms_run(place, about.kind, draft.arms)
 
 
 def _nearest_contrast(text: str, conditions: dict[str, Condition]) -> str:
-    return nearest(text, (f"{kind}({name})" for kind in _ARMS for name in conditions))
+    return nearest(text, (f"{kind}({name})" for kind in ARMS_OF for name in conditions))
 
 
 def _about_a_comparison(place: tuple[str | int, ...], condition: Condition) -> Iterator[Problem]:
@@ -141,29 +117,13 @@ def _about_a_comparison(place: tuple[str | int, ...], condition: Condition) -> I
         yield Problem(place, message)
 
 
-_ARMS: dict[Kind, tuple[str, ...]] = {
-    "content": ("matched", "twins"),
-    "shape": ("matched", "twins"),
-    "volume": ("native", "matched"),
-    "total": ("native",),
-}
-"""Which arms the cell means of a contrast come from."""
-
-
-def _arms_run(place: tuple[str | int, ...], kind: Kind, arms: Arms) -> Iterator[Problem]:
-    off = [name for name in _ARMS[kind] if not getattr(arms, name)]
-    if off:
-        message = f"expected the arms that {kind} is made of ({', '.join(_ARMS[kind])}) to run, got "
-        yield Problem(place, f"{message}{' and '.join(off)} switched off; switch on arms.{off[0]}")
-
-
 CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
     *BUDGET_CHECKS,
     baseline_is_one,
     something_is_compared,
     identifiers_are_unique,
     arms_make_sense,
-    looks_are_blocks,
+    *ANALYSIS_CHECKS,
     success_band_increases,
     primary_is_measured,
     hypotheses_can_be_judged,

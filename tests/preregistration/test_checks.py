@@ -181,3 +181,28 @@ def test_a_suite_cannot_be_changed() -> None:
         suite.blocks = 3
     with pytest.raises(TypeError):
         suite.conditions[0].parameters["gamma"] = 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("analysis", "path", "words"),
+    [
+        ("looks: [3, 5]", "analysis.spending", "expected obf, pocock or e-process with 2 looks, got 'none'"),
+        ("spending: obf", "analysis.looks", "expected at least one look with `spending: obf`, got none"),
+        ("looks: [1, 5], spending: pocock", "analysis.looks[0]", "after 2 blocks or more, got 1"),
+        (
+            "looks: [2, 3, 4, 5], spending: e-process, engine: exact-stratum",
+            "analysis.engine",
+            "expected paired or auto",
+        ),
+        ("looks: [5], spending: bonferroni", "analysis.spending", "'bonferroni'"),
+        ("gatekeeping: [volume, content]", "analysis.gatekeeping[0]", "the primary family (content) first"),
+        ("gatekeeping: [content, shape, content]", "analysis.gatekeeping[2]", "each family once"),
+    ],
+)
+def test_the_plan_of_the_inference_is_checked(analysis: str, path: str, words: str) -> None:
+    assert words in faults(f"analysis: {{{analysis}}}\n")[path]
+
+
+def test_a_gate_needs_the_arms_of_its_family() -> None:
+    found = faults("analysis: {gatekeeping: [content, volume]}\narms: {native: false}\n")
+    assert "that volume is made of (native, matched)" in found["analysis.gatekeeping[1]"]
