@@ -119,7 +119,7 @@ def targets_belong_to_axes(draft: Draft) -> Iterator[Problem]:
     budget = draft.budget
     if budget is None:
         return
-    for axis, value in budget.targets.model_dump().items():
+    for axis, value in budget.targets:
         if value is not None and axis not in budget.match:
             message = f"expected no target of what is not matched, got {value:g}; add {axis} to budget.match"
             yield Problem(("budget", "targets", axis), message)

@@ -1,6 +1,7 @@
 """What must hold between the sections of a suite; every check names the value to mend."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from equipoise_preregistration.analysis import ARMS_OF
 from equipoise_preregistration.analysis_checks import ANALYSIS_CHECKS, arms_run
@@ -8,6 +9,8 @@ from equipoise_preregistration.budget_checks import BUDGET_CHECKS
 from equipoise_preregistration.draft import Draft
 from equipoise_preregistration.experiment import Condition
 from equipoise_preregistration.faults import Problem, nearest
+from equipoise_preregistration.generation_checks import GENERATION_CHECKS
+from equipoise_preregistration.sections import UnknownValue
 
 __all__ = ["CHECKS", "problems"]
 
@@ -73,6 +76,13 @@ def success_band_increases(draft: Draft) -> Iterator[Problem]:
         yield Problem(("policy", "warm_start", "success"), message)
 
 
+def loss_belongs_to_its_path(draft: Draft) -> Iterator[Problem]:
+    """The section checks this itself, unless another of its values is faulty."""
+    message = None if draft.training is None else draft.training.loss_fault
+    if message is not None:
+        yield Problem(("training",), message)
+
+
 def primary_is_measured(draft: Draft) -> Iterator[Problem]:
     """What the claims rest on is evaluated."""
     evaluation = draft.evaluation
@@ -119,12 +129,14 @@ def _about_a_comparison(place: tuple[str | int, ...], condition: Condition) -> I
 
 CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
     *BUDGET_CHECKS,
+    *GENERATION_CHECKS,
     baseline_is_one,
     something_is_compared,
     identifiers_are_unique,
     arms_make_sense,
     *ANALYSIS_CHECKS,
     success_band_increases,
+    loss_belongs_to_its_path,
     primary_is_measured,
     hypotheses_can_be_judged,
 )
@@ -132,5 +144,11 @@ CHECKS: tuple[Callable[[Draft], Iterator[Problem]], ...] = (
 
 
 def problems(draft: Draft) -> tuple[Problem, ...]:
-    """Every problem that any check finds."""
-    return tuple(problem for check in CHECKS for problem in check(draft))
+    """Every problem that any check finds; a check ends where it asks for a value that the file has wrong."""
+    found: list[Problem] = []
+    for check in CHECKS:
+        with suppress(UnknownValue):
+            # One by one: what was found before the unknown value stays found.
+            for problem in check(draft):
+                found.append(problem)  # noqa: PERF402
+    return tuple(found)

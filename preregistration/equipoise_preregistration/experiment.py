@@ -137,7 +137,8 @@ class Generation(Section):
     @property
     def limits(self) -> Mapping[str, float]:
         """The limits that there are, by name."""
-        return {name: float(value) for name, value in self.model_dump().items() if value is not None}
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: float(value) for name, value in values.items() if value is not None}
 
 
 class Budget(Section):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from equipoise_preregistration.analysis import Analysis, Hypothesis
 from equipoise_preregistration.catalogue import (
@@ -20,19 +20,21 @@ from equipoise_preregistration.draft import Draft
 from equipoise_preregistration.errors import SuiteError
 from equipoise_preregistration.experiment import Arms, Budget, Condition, Evaluation
 from equipoise_preregistration.faults import Fault, Problem, nearest
+from equipoise_preregistration.salvage import salvage
+from equipoise_preregistration.sections import Section
 from equipoise_preregistration.setting import Collection as Rollouts
-from equipoise_preregistration.setting import Environment, Policy
+from equipoise_preregistration.setting import Environment, Policy, Training
 from equipoise_preregistration.shipped import find_suite
 from equipoise_preregistration.space import space_problems
 from equipoise_preregistration.suite import Suite, expand
 from equipoise_preregistration.translate import translate
 
-__all__ = ["LoadedSuite", "load_suite", "parse_suite"]
+__all__ = ["LoadedSuite", "draft_of", "load_suite", "parse_suite"]
 
 POLICIES = ("tiny-qwen3",)
 """The policies of this version."""
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Section)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def parse_suite(
     found = [
         *document.problems,
         *_malformed(document),
-        *problems(_draft(document.data)),
+        *problems(draft_of(document.data)),
         *condition_problems(document.data.get("conditions"), catalogue),
         *space_problems(document.data, catalogue),
         *_unknown("environment", document.data, environments),
@@ -112,21 +114,22 @@ def _malformed(document: Document) -> Iterator[Problem]:
         yield from translate(error, document.data)
 
 
-def _draft(data: Mapping[str, Any]) -> Draft:
-    """The well-formed sections of the file, so that they are checked though others are faulty."""
-    conditions = _items(Condition, data.get("conditions"))
+def draft_of(data: Mapping[str, Any]) -> Draft:
+    """What the sections of a file have without fault, so that it is checked though other values are faulty."""
     listed = data.get("conditions")
+    conditions = _items(Condition, listed, ("id", "baseline"))
     return Draft(
-        environment=_section(Environment, data.get("environment", {})),
-        policy=_section(Policy, data.get("policy", {})),
-        collection=_section(Rollouts, data.get("collection", {})),
+        environment=salvage(Environment, data.get("environment", {})),
+        policy=salvage(Policy, data.get("policy", {})),
+        collection=salvage(Rollouts, data.get("collection", {})),
+        training=salvage(Training, data.get("training", {})),
         conditions=conditions,
-        arms=_section(Arms, data.get("arms", {})),
-        budget=_section(Budget, data.get("budget")),
+        arms=salvage(Arms, data.get("arms", {})),
+        budget=salvage(Budget, data.get("budget")),
         blocks=_blocks(data),
-        evaluation=_section(Evaluation, data.get("evaluation", {})),
-        analysis=_section(Analysis, data.get("analysis", {})),
-        hypotheses=_items(Hypothesis, data.get("hypotheses", [])),
+        evaluation=salvage(Evaluation, data.get("evaluation", {})),
+        analysis=salvage(Analysis, data.get("analysis", {})),
+        hypotheses=_items(Hypothesis, data.get("hypotheses", []), ("id", "contrast")),
         named=_ids(listed),
         complete=isinstance(listed, list) and len(listed) == len(conditions) > 0,
     )
@@ -137,18 +140,15 @@ def _blocks(data: Mapping[str, Any]) -> int | None:
     return blocks if isinstance(blocks, int) and not isinstance(blocks, bool) and blocks > 0 else None
 
 
-def _section(model: type[Model], data: object) -> Model | None:
-    try:
-        return model.model_validate(data)
-    except ValidationError:
-        # Reported already, with the whole file.
-        return None
-
-
-def _items(model: type[Model], data: object) -> dict[int, Model]:
+def _items(model: type[Model], data: object, needed: tuple[str, ...]) -> dict[int, Model]:
+    """The entries of a list, by place, of which at least these values are known."""
     entries = data if isinstance(data, list) else []
-    found = {index: _section(model, entry) for index, entry in enumerate(entries)}
-    return {index: item for index, item in found.items() if item is not None}
+    found = {index: salvage(model, entry) for index, entry in enumerate(entries)}
+    return {
+        index: item
+        for index, item in found.items()
+        if item is not None and all(name in item.__dict__ for name in needed)
+    }
 
 
 def _ids(listed: object) -> tuple[str, ...] | None:

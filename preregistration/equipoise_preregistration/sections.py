@@ -1,7 +1,7 @@
 """What every section of a suite has in common: frozen, closed to unknown keys, strict about types."""
 
 from math import isfinite
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "Share",
     "Size",
+    "UnknownValue",
     "Value",
     "writable",
 ]
@@ -23,12 +24,24 @@ MAX_INTEGER = 2**53 - 1
 """Largest integer that RFC 8785 writes without loss."""
 
 
+class UnknownValue(Exception):  # noqa: N818 - not an error: whoever asks stops asking
+    """A value that a file has wrong was asked for: what depends on it cannot be told yet."""
+
+
 class Section(BaseModel):
     """A mapping of a suite: unknown keys and values of another type are refused, nothing can be changed."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True
     )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Says of a value that was left out, see `salvage`, that it is not known."""
+            if name in type(self).model_fields:
+                raise UnknownValue(name)
+            return super().__getattr__(name)
 
 
 Value = JsonValue

@@ -129,15 +129,19 @@ class Training(Section):
 
     @model_validator(mode="after")
     def _loss_belongs_to_its_path(self) -> "Training":
+        message = self.loss_fault
+        if message is not None:
+            raise ValueError(message)
+        return self
+
+    @property
+    def loss_fault(self) -> str | None:
+        """What is wrong with path and loss together; None where they agree."""
         if (self.path == "grpo") == (self.loss is not None):
-            return self
+            return None
         if self.path == "grpo":
-            message = "loss: expected grpo, bnpo, dr_grpo or dapo with `path: grpo`, got null; choose one"
-        else:
-            message = (
-                f"loss: expected null with `path: sft`, got {self.loss}; set `path: grpo` or drop the loss"
-            )
-        raise ValueError(message)
+            return "loss: expected grpo, bnpo, dr_grpo or dapo with `path: grpo`, got null; choose one"
+        return f"loss: expected null with `path: sft`, got {self.loss}; set `path: grpo` or drop the loss"
 
 
 class Collection(Section):

@@ -45,7 +45,10 @@ def translate(error: ValidationError, data: Mapping[str, Any]) -> Iterator[Probl
         path, kind = _existing(detail["loc"], data), detail["type"]
         got = detail["input"]
         context: Mapping[str, Any] = detail.get("ctx", {})
-        if kind == "missing":
+        if kind == "missing" and isinstance(detail["loc"][-1], int):
+            if detail["loc"][-1] == _entries(got):
+                yield _too_few(path, got, error, detail["loc"])
+        elif kind == "missing":
             # A missing key has no place: its parent's key is pointed at.
             yield Problem(detail["loc"], f"expected this key, got none; {_how(detail['loc'])}", at_key=True)
         elif kind == "extra_forbidden":
@@ -80,6 +83,22 @@ def _near(kind: str, context: Mapping[str, Any], got: object) -> str:
     return nearest(
         got, [word.strip("' ") for word in str(context["expected"]).replace(" or ", ",").split(",")]
     )
+
+
+def _entries(got: object) -> int:
+    return len(got) if isinstance(got, list | tuple) else 0
+
+
+def _too_few(path: Path, got: object, error: ValidationError, place: tuple[int | str, ...]) -> Problem:
+    """A list of a fixed length that ends too early; the validator says so once for each entry that lacks."""
+    lacking = sum(
+        other["type"] == "missing" and other["loc"][:-1] == place[:-1] and isinstance(other["loc"][-1], int)
+        for other in error.errors(include_url=False)
+    )
+    count = _entries(got) + lacking
+    example = [*got, *["..."] * lacking] if isinstance(got, list | tuple) else ["..."] * count
+    written = ", ".join(map(str, example))
+    return Problem(path, f"expected {count} entries, got {show(got)}; write `{path[-1]}: [{written}]`")
 
 
 def _existing(location: tuple[int | str, ...], data: Any) -> Path:

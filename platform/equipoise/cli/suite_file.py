@@ -1,17 +1,17 @@
 """Opens the suite that a command is given, and asks its environment about the keys that belong to it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from pydantic import ValidationError
 
 from equipoise.environments.errors import EnvironmentConfigError
 from equipoise.environments.registry import environments, make_environment
 from equipoise.execution.supplies.offered import Asked, unsupplied
 from equipoise_conditions.errors import RuleError
 from equipoise_conditions.registry import find_rule
-from equipoise_preregistration import LoadedSuite, Suite, SuiteError, derive_seed, load_suite
+from equipoise_preregistration import LoadedSuite, SuiteError, derive_seed, load_suite
+from equipoise_preregistration.draft import Draft
 from equipoise_preregistration.faults import Fault, Problem
+from equipoise_preregistration.sections import UnknownValue
 
 __all__ = ["open_suite"]
 
@@ -29,7 +29,7 @@ def open_suite(path_or_name: str) -> LoadedSuite:
         loaded = load_suite(path_or_name, environments=environments().keys())
     except SuiteError as error:
         raise _completed(error, path_or_name) from None
-    problems = _problems(loaded.suite)
+    problems = _problems(loaded)
     if problems:
         from equipoise_preregistration.document import read
 
@@ -37,45 +37,59 @@ def open_suite(path_or_name: str) -> LoadedSuite:
     return loaded
 
 
-def _problems(suite: Suite) -> tuple[Problem, ...]:
+def _problems(loaded: LoadedSuite) -> tuple[Problem, ...]:
     """What the environment finds wrong with its own keys; if nothing, which rules need what it cannot give."""
+    from equipoise_preregistration.document import read
+    from equipoise_preregistration.loading import draft_of
+
+    suite = loaded.suite
     asked = [(index, each.id, each.rule, each.parameters) for index, each in enumerate(suite.conditions)]
-    return _asked(suite.environment, suite.policy.warm_start.demonstrations, suite.seed, asked)
+    draft = draft_of(read(loaded.raw, str(loaded.path)).data)
+    return _asked(draft, suite.policy.warm_start.demonstrations, suite.seed, asked)
 
 
-def _asked(chosen: Any, demonstrations: int, seed: int, asked: Iterable[Asked]) -> tuple[Problem, ...]:
+def _asked(draft: Draft, demonstrations: int, seed: int, asked: Sequence[Asked]) -> tuple[Problem, ...]:
+    from equipoise.suites.bounds import out_of_reach
+
+    chosen = draft.environment
+    assert chosen is not None
     try:
         environment = make_environment(
             chosen.name, chosen.settings(demonstrations), derive_seed(seed, "tasks")
         )
     except EnvironmentConfigError as error:
         return tuple(Problem(("environment",), fault, at_key=True) for fault in error.faults)
-    return tuple(Problem(("conditions", *path), why) for path, why in unsupplied(asked, environment))
+    lacking = [Problem(("conditions", *path), why) for path, why in unsupplied(asked, environment)]
+    return (*lacking, *out_of_reach(draft, asked, environment))
 
 
 def _completed(error: SuiteError, path_or_name: str) -> SuiteError:
     """The error with what the sections and conditions that are without fault lack in this environment."""
     from equipoise_preregistration.document import read
-    from equipoise_preregistration.setting import Environment, WarmStart
+    from equipoise_preregistration.loading import draft_of
     from equipoise_preregistration.shipped import find_suite
 
     try:
         document = read(find_suite(path_or_name).read_bytes(), error.file)
-        chosen = Environment.model_validate(document.data.get("environment", {}))
-    except (OSError, SuiteError, ValidationError):
-        return error  # where the rules are to be used is not known
-    if chosen.name not in environments():
+    except (OSError, SuiteError):
         return error
-    policy = document.data.get("policy")
+    draft = draft_of(document.data)
     try:
-        demonstrations = WarmStart.model_validate(
-            policy.get("warm_start", {}) if isinstance(policy, dict) else {}
-        ).demonstrations
-    except ValidationError:
-        demonstrations = 1  # reported already; the least, so that no lack of tasks follows from it
-    lacking = document.error(_asked(chosen, demonstrations, 0, list(_sound(document.data))))
+        if draft.environment is None or draft.environment.name not in environments():
+            return error  # where the rules are to be used is not known
+        lacking = document.error(_asked(draft, _demonstrations(draft), 0, list(_sound(document.data))))
+    except UnknownValue:
+        return error  # nor is the environment
     faults = sorted({*error.faults, *lacking.faults}, key=_order)
     return SuiteError(tuple(faults), error.file)
+
+
+def _demonstrations(draft: Draft) -> int:
+    """How many there are; where that is reported already, the least, so that no lack of tasks follows from it."""
+    try:
+        return 1 if draft.policy is None else draft.policy.warm_start.demonstrations
+    except UnknownValue:
+        return 1
 
 
 def _order(fault: Fault) -> tuple[int, int, str, str]:

@@ -4,6 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.policies.shape import HEAD, heads_of
+
 if TYPE_CHECKING:
     import torch
     from transformers import Qwen3ForCausalLM
@@ -23,15 +25,15 @@ def tiny_qwen3(vocabulary: int, *, hidden: int, layers: int, seed: int) -> "Qwen
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    heads = max(1, hidden // 16)
+    heads, shared = heads_of(hidden)
     config = Qwen3Config(
         vocab_size=vocabulary,
         hidden_size=hidden,
         intermediate_size=2 * hidden,
         num_hidden_layers=layers,
         num_attention_heads=heads,
-        num_key_value_heads=max(1, heads // 2),
-        head_dim=16,
+        num_key_value_heads=shared,
+        head_dim=HEAD,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
         pad_token_id=0,

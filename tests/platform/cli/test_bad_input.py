@@ -215,3 +215,28 @@ def test_a_full_disk_is_named_and_finished_jobs_are_kept(tiny_disk: Path, small:
     )
     assert status.returncode == 0, status.stderr
     assert "running" not in json.loads(status.stdout)[0]["counts"].get("cell", {})
+
+
+def test_impossible_limits_of_generation_are_refused_together_with_what_would_do(
+    command: "Command", small: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.yaml"
+    limits = "generation: {environment_steps: 1, rollout_tokens: 2, flops: 1}, doubly: true"
+    text = small.read_text(encoding="utf-8").replace("optimizer_steps: 2", f"optimizer_steps: 2, {limits}")
+    file.write_text(text, encoding="utf-8")
+    said = command("check", file)
+    # Four rollouts a prompt.
+    assert_said_once(said, ExitCode.USAGE, ":14:", "environment_steps: expected at least 4, got 1")
+    assert "rollout_tokens: expected at least 16, got 2" in said.err
+    assert "flops: expected at least " in said.err
+    assert said.err.count("write null for no limit") == 3
+
+
+def test_an_environment_is_asked_about_its_keys_though_others_are_wrong(
+    command: "Command", small: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.yaml"
+    text = small.read_text(encoding="utf-8").replace("pivotal: 1}, horizon: 4", "pivot: 1}, horizon: many")
+    file.write_text(text, encoding="utf-8")
+    said = command("check", file)
+    assert_said_once(said, ExitCode.USAGE, "horizon: expected an integer", "pivot: expected a key out of")
