@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -73,9 +74,9 @@ def power(noncentrality: float, df: float, critical_value: float) -> float:
 def max_t_p(t: float, correlation: FloatArray, df: float) -> float:
     """P(max_i |T_i| >= t) of m multivariate t variables with one common denominator.
 
-    Contrasts here share either nothing but the denominator (rho = 0) or one baseline cell (rho = 1/2):
-    all correlations are equal, and the integral has two dimensions (Dunnett 1955, eq. 4), done by
-    quadrature. Other correlations are integrated over directions by seeded quasi Monte Carlo.
+    Contrasts against one baseline have correlations lambda_i lambda_j (all 1/2 when balanced): the integral then
+    has two dimensions (Dunnett 1955, eq. 4) and is done by quadrature. Other correlations are integrated over
+    directions by seeded quasi Monte Carlo.
 
     Args:
         t: the observed |t|, at least 0.
@@ -89,7 +90,80 @@ def max_t_p(t: float, correlation: FloatArray, df: float) -> float:
     off_diagonal = correlation[~np.eye(members, dtype=bool)]
     if rho >= 0.0 and bool(np.allclose(off_diagonal, rho, rtol=0.0, atol=1e-12)) and rho < 1.0:
         return _equicorrelated_max_t_p(t, rho, members, df)
+    loadings = common_factor(correlation)
+    if loadings is not None:
+        return _product_max_t_p(t, loadings, df)
     return _general_max_t_p(t, correlation, df)
+
+
+def common_factor(correlation: FloatArray) -> FloatArray | None:
+    """(m,) |lambda| with |correlation_ij| = |lambda_i lambda_j| and consistent signs; None where there is none.
+
+    Signs do not matter to the largest |T|, as long as flipping some members makes all correlations positive.
+    """
+    members = correlation.shape[0]
+    if members == 2:
+        single = math.sqrt(abs(float(correlation[0, 1])))
+        return np.array([single, single]) if single < 1.0 - 1e-6 else None
+    size = np.abs(correlation - np.diag(np.diag(correlation)))
+    loadings = np.zeros(members)
+    for i in range(members):
+        rest = np.delete(np.delete(size, i, 0), i, 1)
+        others = np.delete(np.arange(members), i)
+        j, k = np.unravel_index(int(rest.argmax()), rest.shape)
+        if rest[j, k] <= 0.0:
+            return None
+        loadings[i] = math.sqrt(size[i, others[j]] * size[i, others[k]] / rest[j, k])
+    sign = np.where(correlation[int(loadings.argmax())] < 0.0, -1.0, 1.0)
+    signed = loadings * sign
+    gap = np.abs(np.outer(signed, signed) - correlation)[~np.eye(members, dtype=bool)].max()
+    return loadings if gap < 1e-9 and loadings.max() < 1.0 - 1e-6 else None
+
+
+def _product_max_t_p(t: float, loadings: FloatArray, df: float) -> float:
+    s, s_weights = chi_scale(df)
+    nodes, weights = _legendre()
+    z = 9.0 * nodes
+    z_weights = weights * np.exp(-0.5 * np.square(z))
+    z_weights = z_weights / z_weights.sum()
+    log_inside = np.zeros((s.size, z.size))
+    for loading in loadings:
+        own = math.sqrt(1.0 - loading**2)
+        outside = ndtr((loading * z - t * s[:, None]) / own) + ndtr((-loading * z - t * s[:, None]) / own)
+        log_inside += np.log1p(-np.minimum(outside, 1.0 - 1e-16))
+    return float(s_weights @ -np.expm1(log_inside) @ z_weights)
+
+
+def studentized_range_p(q: float, means: float, df: float) -> float:
+    """P(Q >= q) of the range of ``means`` independent normals over their common studentised scale.
+
+    Tukey's distribution; a number of means that is not whole interpolates, as R's ptukey does. The distribution
+    function given the scale is k times the integral of phi(z) (Phi(z) - Phi(z - w))^(k - 1).
+    """
+    if q <= 0.0:
+        return 1.0
+    s, s_weights = chi_scale(df)
+    nodes, weights = _legendre()
+    z = 9.0 * nodes
+    density = 9.0 * weights * np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
+    spread = ndtr(z)[None, :] - ndtr(z[None, :] - q * s[:, None])
+    # The missing mass k phi (Phi^(k-1) - spread^(k-1)) is summed, not one minus the rest: small tails stay exact.
+    missing = np.power(ndtr(z)[None, :], means - 1.0) - np.power(np.maximum(spread, 0.0), means - 1.0)
+    return float(min(1.0, s_weights @ (means * missing @ density)))
+
+
+def dunnettx_p(t: float, members: int, df: float) -> float:
+    """The approximation of emmeans to the two-sided Dunnett p value: a blend of Tukey's and Sidak's.
+
+    Weight (m - 1) / m on the range of (1 + sqrt(1 + 8 m)) / 2 means, the rest on m independent tests (emmeans 1.8,
+    ``dunnettx``).
+    """
+    means = (1.0 + math.sqrt(1.0 + 8.0 * members)) / 2.0
+    tukey = studentized_range_p(math.sqrt(2.0) * abs(t), means, df)
+    single = float(two_sided_p(t, df))
+    sidak = -math.expm1(members * math.log1p(-min(single, 1.0 - 1e-16)))
+    weight = (members - 1.0) / members
+    return weight * tukey + (1.0 - weight) * sidak
 
 
 def _equicorrelated_max_t_p(t: float, rho: float, members: int, df: float) -> float:
@@ -133,11 +207,22 @@ def _directions(dimensions: int) -> FloatArray:
 
 def max_t_critical(level: float, correlation: FloatArray, df: float) -> float:
     """The c with P(max_i |T_i| > c) = level, for simultaneous intervals."""
+    if correlation.shape[0] == 1:
+        return critical(level, df)
+    return family_critical(level, correlation.shape[0], df, lambda c: max_t_p(c, correlation, df))
+
+
+def family_critical(level: float, members: int, df: float, tail: Callable[[float], float]) -> float:
+    """The c with tail(c) = level, for a tail that lies between one test's and Bonferroni's bound.
+
+    Args:
+        level: the family's error level.
+        members: tests in the family.
+        df: degrees of freedom.
+        tail: decreasing in c.
+    """
     from scipy.optimize import brentq
 
-    low = critical(level, df)
-    high = critical(level / correlation.shape[0], df)
-    if correlation.shape[0] == 1:
-        return low
-    # Bonferroni bounds the root from above; the margin keeps a bracket where both coincide.
-    return float(brentq(lambda c: max_t_p(c, correlation, df) - level, low, high * 1.01, xtol=1e-10))
+    low, high = critical(level, df), critical(level / members, df)
+    # The margins keep a bracket where a bound is reached.
+    return float(brentq(lambda c: tail(c) - level, low * 0.99, high * 1.01, xtol=1e-10))

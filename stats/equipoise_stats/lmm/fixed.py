@@ -68,6 +68,8 @@ class Design:
         """
         import pandas as pd
 
+        if not self.columns:
+            return np.ones((len(points), 1))
         found: dict[str, Any] = {}
         for place, column in enumerate(self.columns):
             values = [point[column.name] for point in points]
@@ -78,6 +80,11 @@ class Design:
                 found[f"v{place}"] = np.array(values, dtype=np.float64)
         frame = pd.DataFrame(found, index=range(len(points)))
         return np.asarray(self.spec.get_model_matrix(frame, context=_context()), dtype=np.float64)
+
+
+def constant(rows: int) -> Design:
+    """The intercept alone."""
+    return Design((), ("(Intercept)",), (Term("(Intercept)", (), (), (0,)),), np.ones((rows, 1)), (), None)
 
 
 def build(text: str, columns: Sequence[Column]) -> Design:

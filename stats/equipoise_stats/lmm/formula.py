@@ -146,7 +146,9 @@ def _design(text: str, columns: Sequence[Column], rows: int) -> fixed.Design:
     if faults:
         raise StatsError(faults)
     if not columns:
-        return _constant(text, rows)
+        if text.replace(" ", "") != "1":
+            raise StatsError(f"formula: expected columns or 1, got {text!r}")
+        return fixed.constant(rows)
     made = fixed.build(text, columns)
     faults = [
         f"factor {column.name}: expected its baseline by name, got none; pass "
@@ -157,15 +159,6 @@ def _design(text: str, columns: Sequence[Column], rows: int) -> fixed.Design:
     if faults:
         raise StatsError(faults)
     return made
-
-
-def _constant(text: str, rows: int) -> fixed.Design:
-    """An intercept alone: formulaic needs a column to know how many rows there are."""
-    if text.replace(" ", "") not in ("1", "+1"):
-        raise StatsError(f"formula: expected columns or 1, got {text!r}")
-    counter = Column("", (), ordered=False, baseline=False, codes=np.zeros(0, np.int64), values=np.ones(rows))
-    made = fixed.build("1", [counter])
-    return fixed.Design((), made.names, made.terms, made.matrix, (), made.spec)
 
 
 def _term(bar: notation.Bar, design: fixed.Design, frame: pd.DataFrame) -> RandomTerm:
