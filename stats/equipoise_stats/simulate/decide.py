@@ -53,15 +53,16 @@ class Judged:
         return np.isin(self.verdicts, [VERDICTS.index(verdict) for verdict in verdicts])
 
 
-def judge(plan: Plan, y: FloatArray) -> dict[str, Judged]:
+def judge(plan: Plan, y: FloatArray, kinds: Sequence[str] | None = None) -> dict[str, Judged]:
     """The verdict of every member of every family.
 
     Args:
         plan: the registered plan.
         y: (N, C, S) scores in the order of ``plan.cells``, twins averaged.
+        kinds: the families wanted; None is all.
     """
     looks = [look_at(y[..., :blocks]) for blocks in plan.looks]
-    return {kind: _judge_kind(plan, looks, kind) for kind in plan.kinds}
+    return {kind: _judge_kind(plan, looks, kind) for kind in kinds or plan.kinds}
 
 
 def controls_pass(plan: Plan, y: FloatArray) -> dict[str, BoolArray]:

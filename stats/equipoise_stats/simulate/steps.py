@@ -36,11 +36,12 @@ def max_t_values(alpha: float, correlation: FloatArray, df: int) -> FloatArray:
     """
     members = correlation.shape[0]
     rho = float(correlation[0, 1]) if members > 1 else 0.0
-    return np.array([_max_t(alpha, rho, k, df) for k in range(members, 0, -1)])
+    return np.array([max_t_value(alpha, rho, k, df) for k in range(members, 0, -1)])
 
 
 @functools.lru_cache(maxsize=1024)
-def _max_t(alpha: float, rho: float, members: int, df: int) -> float:
+def max_t_value(alpha: float, rho: float, members: int, df: int) -> float:
+    """The critical |t| of so many members with one correlation."""
     matrix = np.full((members, members), rho)
     np.fill_diagonal(matrix, 1.0)
     return student.max_t_critical(alpha, matrix, df)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -92,11 +93,16 @@ def blocks_to_settle(
         noncentrality = effect / (sd * math.sqrt(size / blocks))
         return student.power(noncentrality, df, student.critical(alpha / family, df)) >= power
 
+    return fewest_blocks(enough)
+
+
+def fewest_blocks(enough: Callable[[int], bool], most: int = MOST_BLOCKS) -> int | None:
+    """The fewest blocks, at least 2, that are enough where more always are; None beyond ``most``."""
     low, high = 1, 2
     while not enough(high):
-        if high >= MOST_BLOCKS:
+        if high >= most:
             return None
-        low, high = high, high * 2
+        low, high = high, min(most, high * 2)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

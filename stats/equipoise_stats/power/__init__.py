@@ -1,0 +1,24 @@
+"""What a design can detect, in closed form."""
+
+from equipoise_stats.power.closed import (
+    MOST_BLOCKS,
+    blocks_to_settle,
+    detectable_effect,
+    family_critical,
+    fewest_blocks,
+    planned_mde,
+)
+from equipoise_stats.power.designs import Design, mde, power, tost_power
+
+__all__ = [
+    "MOST_BLOCKS",
+    "Design",
+    "blocks_to_settle",
+    "detectable_effect",
+    "family_critical",
+    "fewest_blocks",
+    "mde",
+    "planned_mde",
+    "power",
+    "tost_power",
+]
