@@ -12,7 +12,7 @@ from equipoise.store.engine import explain
 from equipoise.store.schema import check_file
 from equipoise.store.store import DATABASE_FILE, Store, open_store
 
-__all__ = ["Orphans", "orphans", "snapshot"]
+__all__ = ["Orphans", "copy_database", "orphans", "snapshot"]
 
 Orphans = dict[tuple[str, str], int]
 """Rows of a table that belong to a row of another table which is not there: how many, by both names."""
@@ -29,7 +29,7 @@ def snapshot(home: Path) -> Iterator[Store]:
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         copy = Path(folder) / DATABASE_FILE
-        _copy(home / DATABASE_FILE, copy)
+        copy_database(home / DATABASE_FILE, copy)
         check_file(copy)
         store = open_store(copy)
         try:
@@ -47,7 +47,12 @@ def orphans(store: Store) -> Orphans:
     return found
 
 
-def _copy(source: Path, copy: Path) -> None:
+def copy_database(source: Path, copy: Path) -> None:
+    """Copy a database of SQLite as it is at one moment, without writing to it or beside it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
     # Without a log nobody has the file open, and `immutable` keeps SQLite from making one to read it.
     how = "mode=ro" if source.with_name(source.name + "-wal").exists() else "immutable=1"
     try:

@@ -1,20 +1,20 @@
 """Verifying a project folder from what is stored in it, without changing any of it."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from equipoise.errors import StoreError
 from equipoise.store import DATABASE_FILE, StoredSuite
 from equipoise.store.snapshot import orphans, snapshot
 from equipoise.suites.freezing import Frozen
-from equipoise.suites.search import TOPIC, content_of
 from equipoise.suites.verifying_files import check_files, check_strays
 from equipoise.suites.verifying_findings import UNREADABLE, Fault, Findings
 from equipoise.suites.verifying_records import Job, check_jobs, check_registration, check_result
-from equipoise.tuning.tally import searches, trial_key
+from equipoise.suites.verifying_rows import UNCHECKED_ROWS, check_row_of_suite, check_rows_of_jobs
+from equipoise.suites.verifying_search import check_search
+from equipoise.suites.verifying_studies import StoredStudies, read_studies, strange_studies
 from equipoise_preregistration import NotRegisteredError
 from equipoise_preregistration.chain import ChainReport, verify_chain
 from equipoise_preregistration.registration import Surroundings, surroundings, thaw
@@ -25,8 +25,14 @@ OnProgress = Callable[[int, int], None]
 """Told how many jobs of how many were looked at."""
 
 _NEVER = (
-    "training, evaluation and measurements are not repeated: outcomes, losses, gradient norms, displacement and costs "
-    "are held to the sums that were stored when their runs ended"
+    (
+        "training, evaluation and measurements are not repeated: outcomes, losses, gradient norms, displacement and "
+        "costs are held to the sums that were stored when their runs ended, and so are wall times"
+    ),
+    f"{UNCHECKED_ROWS}: nothing is known that they could be held to",
+    "log.txt, error.json and request.json of runs; locks",
+    "mlflow.db and mlartifacts: MLflow shows the store, and is never read for a result",
+    "lines cut off the end of registrations.jsonl that no run in the database asks for: keep the newest hash elsewhere",
 )
 
 
@@ -61,7 +67,7 @@ class Verdict:
     chain: ChainReport
     faults: tuple[Fault, ...] = ()
     suites: tuple[SuiteVerdict, ...] = ()
-    unchecked: tuple[str, ...] = field(default=(_NEVER,))
+    unchecked: tuple[str, ...] = _NEVER
 
     @property
     def whole(self) -> bool:
@@ -91,6 +97,8 @@ def verify_home(
     """
     chain, here = verify_chain(home), around or surroundings()
     stored, faults = _read(home)
+    studies, broken = read_studies(home)
+    faults += [*broken, *strange_studies(studies, (suite.hash for suite in stored))]
     stored = [suite for suite in stored if wanted is None or _is(suite, wanted)]
     if wanted is not None and not stored and not faults:
         message = (
@@ -106,7 +114,7 @@ def verify_home(
             if on_progress is not None:
                 on_progress(done + jobs, total)
 
-        verdicts.append(_Suite(suite, home, chain, here).verify(told))
+        verdicts.append(_Suite(suite, home, (chain, studies), here).verify(told))
         before += len(suite.jobs)
     return Verdict(chain, tuple(faults), tuple(verdicts))
 
@@ -144,8 +152,15 @@ def _orphaned(table: str, parent: str, rows: int) -> Fault:
 class _Suite:
     """The verification of one suite."""
 
-    def __init__(self, stored: StoredSuite, home: Path, chain: ChainReport, here: Surroundings) -> None:
-        self._stored, self._home, self._chain, self._here = stored, home, chain, here
+    def __init__(
+        self,
+        stored: StoredSuite,
+        home: Path,
+        beside: tuple[ChainReport, StoredStudies | None],
+        here: Surroundings,
+    ) -> None:
+        self._stored, self._home, self._here = stored, home, here
+        self._chain, self._studies = beside
         self._findings = Findings()
 
     def verify(self, told: Callable[[int], None]) -> SuiteVerdict:
@@ -177,7 +192,10 @@ class _Suite:
             )
         chained = {item.hash: item for item in self._chain.registrations}.get(kept.hash)
         check_registration(frozen, frozen.raw, chained, self._chain.broken is None, findings)
-        jobs = check_jobs(self._stored, frozen, self._chosen(frozen), self._home, findings)
+        check_row_of_suite(self._stored, frozen, findings)
+        check_rows_of_jobs(self._stored, findings)
+        searched = check_search(self._stored, frozen, self._chain, self._studies, findings)
+        jobs = check_jobs(self._stored, frozen, searched, self._home, findings)
         for job in jobs:
             check_result(self._stored, job, findings)
         damaged = {}
@@ -187,38 +205,6 @@ class _Suite:
         check_strays(self._home / "work" / _digits(self._stored)[:8], jobs, findings)
         check_runs(jobs, damaged, findings, lambda number: told((len(jobs) + number) // 2))
         return jobs
-
-    def _chosen(self, frozen: Frozen) -> Mapping[str, Any]:
-        """What the search for hyper-parameters chose, held to the amendment that says so."""
-        suite, findings = frozen.registration.model, self._findings
-        if not suite.tuning.trials:
-            return {}
-        results = {
-            job.key: json.loads(job.result) for job in self._stored.jobs if job.kind == "trial" and job.result
-        }
-        found = searches(suite, results)
-        amended = [
-            item.content[TOPIC]
-            for item in self._chain.amendments
-            if item.registration == frozen.registration.hash and TOPIC in item.content
-        ]
-        if found is not None and amended:
-            pair = (content_of(found), amended[0])
-            findings.hold("registrations", "registrations.jsonl", "choice of the search", pair)
-        if found is None and amended:
-            self._missing_trials(frozen, results)
-        if amended:
-            return dict(amended[0]["chosen"])
-        return {search.condition: search.chosen.values for search in found or ()}
-
-    def _missing_trials(self, frozen: Frozen, results: Mapping[str, Any]) -> None:
-        suite = frozen.registration.model
-        for condition in suite.conditions:
-            for number in range(suite.tuning.trials):
-                for block in range(suite.tuning.blocks):
-                    key = trial_key(condition.id, number, block)
-                    if key not in results:
-                        self._findings.fault(key, "trial", "the result that the choice rests on", "none")
 
 
 def _is(suite: StoredSuite, wanted: str) -> bool:

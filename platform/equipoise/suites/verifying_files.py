@@ -10,8 +10,10 @@ from equipoise.scheduler.files import (
     LOG_FILE,
     REQUEST_FILE,
     RESULT_FILE,
+    read_artifacts,
 )
-from equipoise.suites.verifying_findings import Findings
+from equipoise.store import Artifact
+from equipoise.suites.verifying_findings import UNREADABLE, Findings
 from equipoise.suites.verifying_records import Job
 
 __all__ = ["check_files", "check_strays"]
@@ -39,11 +41,29 @@ def check_files(job: Job, findings: Findings) -> frozenset[str]:
         if not findings.hold("files", job.key, what, (artifact.sha256, found)):
             damaged.add(name)
     if job.result is not None:
+        _check_listed(job, findings)
         for path in _files(job.folder):
             name = path.relative_to(job.folder).as_posix()
             if name not in job.stored.artifacts and name not in _ALWAYS:
                 findings.fault(job.key, name, "no file that the run did not leave", "one")
     return frozenset(damaged)
+
+
+def _check_listed(job: Job, findings: Findings) -> None:
+    """The sums that the run itself listed beside its files are those of the database."""
+    try:
+        listed = read_artifacts(job.folder)
+    except UNREADABLE as error:
+        findings.fault(job.key, ARTIFACTS_FILE, "sums that can be read", f"{type(error).__name__}: {error}")
+        return
+    for name in sorted(listed.keys() | job.stored.artifacts.keys()):
+        if listed.get(name) != job.stored.artifacts.get(name):
+            pair = (_sum(listed.get(name)), _sum(job.stored.artifacts.get(name)))
+            findings.hold("files", job.key, f"sum of {name} in the database, as in {ARTIFACTS_FILE}", pair)
+
+
+def _sum(artifact: Artifact | None) -> str | None:
+    return None if artifact is None else f"{artifact.sha256} of {artifact.bytes} bytes"
 
 
 def check_strays(folder: Path, jobs: Iterable[Job], findings: Findings) -> None:

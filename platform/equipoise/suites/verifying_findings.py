@@ -67,6 +67,7 @@ class Findings:
         compared: how many comparisons were made, by their kind.
         skipped: what could not be compared, by the reason.
         notes: what a reader should know and is no fault.
+        beside: what rules and their twins may differ in, by condition, in the order of the blocks.
     """
 
     same_code: bool = True
@@ -74,6 +75,7 @@ class Findings:
     compared: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    beside: dict[str, list[str]] = field(default_factory=dict)
 
     def fault(self, where: str, what: str, expected: object, found: object) -> None:
         """Note a fault."""

@@ -8,6 +8,7 @@ from equipoise.store.ledgers import ledger_rows
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
 from equipoise.suites.verifying_training import Trained
+from equipoise.suites.verifying_twins import check_twin
 from equipoise_budget import Dose, Ledger, PlannedDose, allocated_steps, breaches
 from equipoise_budget.allocation import ALLOCATED
 
@@ -131,7 +132,7 @@ def _check_breaches(trained: Trained, planned: PlannedDose, rel: float, findings
 def check_matches(trained: Iterable[Trained], findings: Findings) -> None:
     """Hold the ledgers of all matched and twin cells of each block to one budget, and twins to their rules' weights.
 
-    Only the rows of the store are compared. Cells that diverged, and those that say themselves that they did not
+    Cells that diverged, and those that say themselves that they did not
     receive their budget, are left out: the report bars them.
     """
     cells = [
@@ -148,7 +149,7 @@ def check_matches(trained: Iterable[Trained], findings: Findings) -> None:
             _check_budget(cell, findings)
         rule = matched.get(_group(cell))
         if rule is not None and cell.job.payload["cell"]["arm"] == "twin":
-            _check_twin(rule, cell, findings)
+            check_twin(rule, cell, findings)
 
 
 def _check_budget(cell: Trained, findings: Findings) -> None:
@@ -168,18 +169,6 @@ def _check_budget(cell: Trained, findings: Findings) -> None:
         if not isinstance(reached, int | float) or not budget.holds(axis, reached):
             expected = f"{target:g} within {budget.tolerances[axis]:g}"
             findings.fault(cell.job.key, f"counted {_AXES[axis]}, equal in its block", expected, reached)
-
-
-def _check_twin(rule: Trained, twin: Trained, findings: Findings) -> None:
-    """A twin's steps have the weights of its rule's, to the last bit; with weights of tokens, their tokens have."""
-    if rule.plan.token_offsets.size:
-        return
-    theirs = {row["step"]: row for row in rule.job.stored.steps}
-    for row in twin.job.stored.steps:
-        for name in ("slots", "weight_abs", "weight_sq", "ess"):
-            pair = tuple(rows.get(f"allocated_{name}") for rows in (theirs.get(row["step"], {}), row))
-            what = f"step {row['step']}, {name} allocated, as its rule's"
-            findings.hold("matches", twin.job.key, what, pair)  # type: ignore[arg-type]
 
 
 def _group(cell: Trained) -> tuple[object, ...]:

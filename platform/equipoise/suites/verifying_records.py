@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.scheduler.files import RESULT_FILE, read_outcome, work_folder
-from equipoise.store import JobSpec, StoredJob, StoredSuite
+from equipoise.store import StoredJob, StoredSuite
 from equipoise.suites.freezing import Frozen
 from equipoise.suites.jobs import jobs_of
 from equipoise.suites.verifying_findings import Findings
+from equipoise.suites.verifying_search import COMPARISON, SEARCH, Searched
 from equipoise_preregistration.canon import digest
-from equipoise_preregistration.registration import Registration, Surroundings, identity_of
+from equipoise_preregistration.registration import Registration, Surroundings, freeze, identity_of
 
 __all__ = ["Job", "check_jobs", "check_registration", "check_result"]
 
-_SEARCH = "tuning/"
-_COMPARISON = "b"
 _NAMED = 5
 
 
@@ -65,6 +64,10 @@ def check_registration(
     findings.hold("registrations", where, "hash of the suite beside it", (own, kept.hash))
     found = sha256(raw.encode()).hexdigest()
     findings.hold("registrations", where, "sum of the suite's file", (kept.raw_sha256, found))
+    again = freeze(kept.model, around, kept.raw_sha256, kept.registered_at, kept.previous).as_json()
+    for name in ("name", "seeds", "points"):
+        pair = (again.get(name), kept.as_json().get(name))
+        findings.hold_again("registrations", where, f"{name}, drawn again", pair)
     if frozen.exploratory:
         findings.notes.append("exploratory: nothing was registered before these runs")
     elif chained is not None:
@@ -78,38 +81,64 @@ def check_registration(
 
 
 def check_jobs(
-    suite: StoredSuite, frozen: Frozen, chosen: Mapping[str, Any], home: Path, findings: Findings
+    suite: StoredSuite, frozen: Frozen, searched: Searched, home: Path, findings: Findings
 ) -> list[Job]:
-    """Hold the jobs to those that were registered: none missing, none added, each told what it was to be told."""
-    expected = {spec.key: spec for spec in jobs_of(frozen.registration.model, chosen)}
-    stored = {job.key: job for job in suite.jobs}
-    compared = any(key.startswith(_COMPARISON) for key in stored)
-    searching = bool(frozen.registration.model.tuning.trials)
-    if compared or (suite.begun and not searching):
-        for key in expected.keys() - stored.keys():
-            findings.fault(
-                key, "registered run", f"a row of the database{_when(suite, key)}", "none: it is gone"
-            )
-    for key in sorted((suite.finished.keys() - stored.keys()) - expected.keys()):
+    """Hold the jobs to those that were registered: none missing and none added, each told and placed as it must be."""
+    comparison = {spec.key: spec for spec in jobs_of(frozen.registration.model, searched.chosen)}
+    expected = {**comparison, **searched.jobs}
+    stored = {job.key for job in suite.jobs}
+    demanded = set(searched.demanded)
+    compared = any(key.startswith(COMPARISON) for key in (*stored, *suite.finished))
+    if compared or (suite.begun and not frozen.registration.model.tuning.trials):
+        demanded |= comparison.keys()
+    for key in sorted(demanded - stored):
+        findings.fault(key, "registered run", f"a row of the database{_when(suite, key)}", "none: it is gone")
+    for key in sorted(suite.finished.keys() - stored - demanded):
         findings.fault(key, "run", f"a row of the database{_when(suite, key)}", "none: it is gone")
     jobs = [_job(suite, job, home, findings) for job in suite.jobs]
     for job in jobs:
-        _check_told(job, expected.get(job.key), searching, findings)
+        spec = expected.get(job.key)
+        if spec is not None:
+            written = {**json.loads(json.dumps(spec.payload))}
+            _check_told(job, written, findings)
+            row = {
+                "kind": spec.kind,
+                "block": spec.block,
+                "position": spec.order,
+                "needs": sorted(spec.needs),
+            }
+            _check_row(job, row, findings)
+        elif job.key.startswith(searched.open) or (job.key.startswith(SEARCH) and not findings.same_code):
+            findings.skip("what is proposed after a trial without a result is not worked out again", job.key)
+        else:
+            findings.fault(job.key, "run", "none that was not registered", f"one of kind {job.stored.kind}")
     return jobs
 
 
-def _check_told(job: Job, expected: JobSpec | None, searching: bool, findings: Findings) -> None:
-    if expected is None:
-        if searching and job.key.startswith(_SEARCH):
-            findings.skip("which points the search proposes is not worked out again", job.key)
-        else:
-            findings.fault(job.key, "run", "none that was not registered", f"one of kind {job.stored.kind}")
-        return
-    written = json.loads(json.dumps(expected.payload))
-    findings.hold("registered runs", job.key, "kind", (expected.kind, job.stored.kind))
+def _check_told(job: Job, written: Mapping[str, Any], findings: Findings) -> None:
     for name in sorted(written.keys() | job.payload.keys()):
         pair = (written.get(name), job.payload.get(name))
-        findings.hold_again("registered runs", job.key, f"what it was told of its {name}", pair)
+        if not findings.same_code or pair[0] == pair[1] or not isinstance(pair[0], dict):
+            findings.hold_again("registered runs", job.key, f"what it was told of its {name}", pair)
+            continue
+        leaves = [dict(_leaves(name, value)) for value in pair]
+        for place in sorted(leaves[0].keys() | leaves[1].keys()):
+            values = (leaves[0].get(place), leaves[1].get(place))
+            if values[0] != values[1]:
+                findings.hold("registered runs", job.key, f"what it was told of its {place}", values)
+
+
+def _check_row(job: Job, expected: Mapping[str, object], findings: Findings) -> None:
+    """Place and needs of a job's row."""
+    stored = job.stored
+    found = {
+        "kind": stored.kind,
+        "block": stored.block,
+        "position": stored.position,
+        "needs": sorted(stored.needs),
+    }
+    for name, value in expected.items():
+        findings.hold_again("registered runs", job.key, name, (value, found[name]))
 
 
 def check_result(suite: StoredSuite, job: Job, findings: Findings) -> None:
@@ -132,7 +161,20 @@ def check_result(suite: StoredSuite, job: Job, findings: Findings) -> None:
         again = read_outcome(job.folder, RESULT_FILE) or {}
         first, second = ({**result, "seconds": None} for result in (again, job.result))
         findings.hold("results", key, "result in the database, timings aside", (first, second))
+    _check_says(job, findings)
     _check_outcomes(job, findings)
+
+
+def _check_says(job: Job, findings: Findings) -> None:
+    """A result says which job it is of."""
+    assert job.result is not None
+    for name in ("cell", "condition", "values"):
+        if name in job.payload and name in job.result:
+            pair = (job.payload[name], job.result[name])
+            findings.hold("results", job.key, f"{name} that the result says it is of", pair)
+    if "job" in job.payload:
+        pair = (job.payload["job"], job.result.get("kind"))
+        findings.hold("results", job.key, "kind that the result says it is of", pair)
 
 
 def _name_differences(job: Job, kept: str, findings: Findings) -> None:

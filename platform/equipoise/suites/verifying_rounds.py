@@ -6,6 +6,7 @@ from typing import Any
 
 from equipoise.execution.plans import whole_budget
 from equipoise.execution.received import ROUNDING, levels_of
+from equipoise.execution.rounds import collected_of
 from equipoise.execution.totals import digest_of
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_ledgers import check_ledger
@@ -29,6 +30,7 @@ _SUMS = (
     "zero_weight_slots",
     "positive_slots",
     "padding_slots",
+    "padding_tokens",
 )
 """Of a dose; an example of one round is none of another."""
 
@@ -51,6 +53,7 @@ def check_rounds(scene: Scene, job: Job, tolerance: float) -> Trained | None:
         found = check_training(scene, one)
         if found is not None:
             check_ledger(found, tolerance, findings)
+            _check_collected(one, found, findings)
             trained.append(found)
     planned = [told for told in result["rounds"] if told["digests"]["plan"] != "none"]
     _check_digests(job, findings)
@@ -99,6 +102,13 @@ def _check_number(scene: Scene, job: Job) -> None:
     ended = last["end"] != "ok" or (last["digests"]["plan"] == "none" and not native)
     expected = list(range(1, (len(rounds) if ended else registered) + 1))
     scene.findings.hold("registered runs", job.key, "rounds", (expected, numbers))
+
+
+def _check_collected(job: Job, trained: Trained, findings: Findings) -> None:
+    told = (job.result or {}).get("collected")
+    if told is not None:
+        pair = (collected_of(trained.trajectories), told)
+        findings.hold("digests", job.key, "trajectories collected, and their mean outcome", pair)
 
 
 def _check_digests(job: Job, findings: Findings) -> None:

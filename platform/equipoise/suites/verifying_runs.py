@@ -7,6 +7,7 @@ from equipoise.suites.verifying_ledgers import check_ledger, check_matches, chec
 from equipoise.suites.verifying_records import Job
 from equipoise.suites.verifying_rounds import check_rounds
 from equipoise.suites.verifying_scene import Scene
+from equipoise.suites.verifying_tables import check_cost, check_tables
 from equipoise.suites.verifying_training import (
     Trained,
     check_base,
@@ -14,6 +15,7 @@ from equipoise.suites.verifying_training import (
     check_collection,
     check_credit,
 )
+from equipoise.suites.verifying_twins import twins_beside
 
 __all__ = ["check_runs"]
 
@@ -58,6 +60,7 @@ def check_runs(
             text = f"{type(error).__name__}: {error}"
             findings.fault(job.key, "result and payload", "the form that runs write", text)
     check_matches(trained, findings)
+    twins_beside(findings)
 
 
 def _check(scene: Scene, job: Job) -> Trained | None:
@@ -68,6 +71,7 @@ def _check(scene: Scene, job: Job) -> Trained | None:
         check_collection(scene, job)
     elif kind == "signals":
         check_credit(scene, job)
+        check_cost(scene, job)
     elif kind in ("cell", "trial"):
         return _check_cell(scene, job)
     else:
@@ -77,6 +81,7 @@ def _check(scene: Scene, job: Job) -> Trained | None:
 
 def _check_cell(scene: Scene, job: Job) -> Trained | None:
     tolerance = scene.world(job).suite.budget.tolerance
+    check_tables(scene, job)
     if "rounds" in (job.result or {}):
         return check_rounds(scene, job, tolerance)
     cell = check_cell(scene, job)

@@ -8,18 +8,20 @@ from typing import Any, TypeVar
 
 from equipoise.execution.rounds import plan_file
 from equipoise.execution.world import World
+from equipoise.policies.transcripts import Transcripts
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
 from equipoise_conditions.credit import Credit
 from equipoise_conditions.trajectories import Trajectories
 
-__all__ = ["BATCH_FILE", "CREDIT_FILE", "PLAN_FILE", "Loaded", "Scene", "within"]
+__all__ = ["BATCH_FILE", "CREDIT_FILE", "PLAN_FILE", "TRANSCRIPTS_FILE", "Loaded", "Scene", "within"]
 
 BATCH_FILE = "trajectories.npz"
 CREDIT_FILE = "credit.npz"
 PLAN_FILE = plan_file(1)
+TRANSCRIPTS_FILE = "transcripts.npz"
 
-Content = TypeVar("Content", Trajectories, Credit)
+Content = TypeVar("Content", Trajectories, Transcripts, Credit)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class Scene:
     def trajectories(self, job: Job) -> Loaded | None:
         """The trajectories in a job's folder; None where they cannot be read, which is told once."""
         return self._load(job, BATCH_FILE, Trajectories.load)
+
+    def transcripts(self, job: Job) -> Loaded | None:
+        """The transcripts in a job's folder, likewise."""
+        return self._load(job, TRANSCRIPTS_FILE, Transcripts.load)
 
     def credit(self, job: Job) -> Loaded | None:
         """The credit in a job's folder, likewise."""

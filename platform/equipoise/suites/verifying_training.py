@@ -13,7 +13,15 @@ from equipoise.policies.model import stored_digest
 from equipoise.policies.transcripts import Transcripts
 from equipoise.suites.verifying_findings import Findings
 from equipoise.suites.verifying_records import Job
-from equipoise.suites.verifying_scene import BATCH_FILE, CREDIT_FILE, PLAN_FILE, Loaded, Scene, within
+from equipoise.suites.verifying_scene import (
+    BATCH_FILE,
+    CREDIT_FILE,
+    PLAN_FILE,
+    TRANSCRIPTS_FILE,
+    Loaded,
+    Scene,
+    within,
+)
 from equipoise_budget import Affordable, Budget, BudgetRefused, Plan
 from equipoise_conditions.context import Context, Need
 from equipoise_conditions.credit import Credit
@@ -59,25 +67,52 @@ def check_base(scene: Scene, job: Job) -> None:
 
 def check_collection(scene: Scene, job: Job) -> None:
     """Hold the block's trajectories and transcripts to their digests."""
-    told = _result(job)["digests"]
-    loaded = scene.trajectories(job)
-    if loaded is not None:
-        scene.findings.hold(
-            "digests", job.key, f"digest of {BATCH_FILE}", (told["trajectories"], loaded.digest)
-        )
-    name = "transcripts.npz"
-    transcripts = scene.findings.read(
-        job.key, job.folder / name, Transcripts.load, told=not scene.holds(job, name)
-    )
-    if transcripts is not None:
-        pair = (told["transcripts"], transcripts.digest())
-        scene.findings.hold("digests", job.key, f"digest of {name}", pair)
+    _check_batch(scene, job, _result(job)["digests"])
+
+
+def _check_batch(scene: Scene, job: Job, told: Mapping[str, Any]) -> None:
+    """Hold a batch to the digests that its own job tells, and its two views to each other."""
+    findings, read = scene.findings, (scene.trajectories(job), scene.transcripts(job))
+    for name, loaded in zip((BATCH_FILE, TRANSCRIPTS_FILE), read, strict=True):
+        digest = told.get(name.partition(".")[0])
+        if digest is None:
+            findings.skip("runs of an earlier version did not record the digest of their own batch", job.key)
+        elif loaded is not None:
+            pair = (digest, loaded.digest)
+            findings.hold("digests", job.key, f"digest of {within(job, name)}", pair)
+    if read[0] is not None and read[1] is not None:
+        _check_views(job, read[0].content, read[1].content, findings)
+
+
+def _check_views(job: Job, trajectories: Trajectories, transcripts: Transcripts, findings: Findings) -> None:
+    """Actions of the transcripts are the tokens of the trajectories, turn by turn."""
+    what, offsets = within(job, TRANSCRIPTS_FILE), trajectories.token_offsets
+    if not findings.hold(
+        "digests",
+        job.key,
+        f"{what}, turns and tokens as those of the trajectories",
+        (
+            (len(offsets), int(offsets[-1])),
+            (len(transcripts.token_offsets), int(transcripts.token_offsets[-1])),
+        ),
+    ):
+        return
+    counts = transcripts.end - transcripts.start
+    first = transcripts.offsets[transcripts.trajectory] + transcripts.start
+    place = np.repeat(first - transcripts.token_offsets[:-1], counts) + np.arange(int(counts.sum()))
+    written, known = transcripts.tokens[place], trajectories.token >= 0
+    findings.compared["digests"] += 1
+    if not np.array_equal(written[known], trajectories.token[known]):
+        found = _place(f"{what}, tokens of actions", "token", (trajectories.token, written))
+        findings.fault(job.key, found[0], *found[1])
 
 
 def check_credit(scene: Scene, job: Job) -> None:
     """Hold a condition's credit to its digest, and apply its rule again where nothing has to be measured for it."""
     own = BATCH_FILE in job.stored.artifacts
     batch = scene.trajectories(job if own else scene.source(job, "collect"))
+    if own:
+        _check_batch(scene, job, _result(job).get("digests", {}))
     _check_credit(scene, job, str(job.payload["condition"]), batch)
 
 
@@ -91,7 +126,10 @@ def check_training(scene: Scene, job: Job) -> Trained | None:
     """Likewise without the weights that training ended in: what one round of a cell trained on."""
     findings, result = scene.findings, _result(job)
     own = within(job, BATCH_FILE) in job.stored.artifacts
-    batch = scene.trajectories(job if own else scene.source(job, "batch"))
+    source = job if own else scene.source(job, "batch")
+    batch, transcripts = scene.trajectories(source), scene.transcripts(source)
+    if own and batch is not None and transcripts is not None:
+        _check_views(job, batch.content, transcripts.content, findings)
     credited = within(job, CREDIT_FILE) in job.stored.artifacts
     signals = scene.source(job, "signals")
     if credited:
@@ -99,10 +137,14 @@ def check_training(scene: Scene, job: Job) -> Trained | None:
     credit = scene.credit(job if credited else signals)
     for what, loaded, told in (
         ("trajectories", batch, result["digests"]["trajectories"]),
+        ("transcripts", transcripts, result["digests"].get("transcripts")),
         ("credit", credit, result["credit"]["digest"]),
     ):
+        if told is None:
+            why = f"runs of an earlier version did not record the digest of the {what} they trained on"
+            findings.skip(why, job.key)
         # A file that does not hold its own sum is told where it lies, not again at everything that read it.
-        if loaded is not None and loaded.sound:
+        elif loaded is not None and loaded.sound:
             findings.hold("digests", job.key, f"digest of the {what} it trained on", (told, loaded.digest))
     return _check_plan(scene, job, batch, credit)
 
