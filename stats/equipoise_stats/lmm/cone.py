@@ -55,6 +55,11 @@ class Block:
         """G times a positive number."""
         return Block(self.vectors, self.values * by)
 
+    def without(self, below: float) -> Block:
+        """G without the eigenvalues below a bound."""
+        keep = self.values >= below
+        return Block(self.vectors[:, keep], self.values[keep])
+
     @property
     def normal(self) -> FloatArray:
         """(k, k - r) orthonormal basis of the null space."""

@@ -55,7 +55,7 @@ class KenwardRoger:
 
 
 def _denominator(a1: float, a2: float, q: int) -> tuple[float, float]:
-    """m and lambda of Kenward & Roger's F (their equations 6 and 7, as modified for exact special cases)."""
+    """M and lambda of Kenward & Roger's F (their equations 6 and 7, as modified for exact special cases)."""
     b = (a1 + 6 * a2) / (2 * q)
     g = ((q + 1) * a1 - (q + 4) * a2) / ((q + 2) * a2)
     below = 3 * q + 2 * (1 - g)

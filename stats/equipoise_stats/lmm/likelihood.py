@@ -56,7 +56,7 @@ class Solved:
     square: float
 
     def freedom(self, reml: bool) -> int:
-        """n - p under REML, n under ML."""
+        """Rows less coefficients under REML, rows under ML."""
         return self.system.rows - (self.system.fixed if reml else 0)
 
     def loglik(self, sigma2: float, reml: bool) -> float:

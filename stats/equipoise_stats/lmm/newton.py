@@ -25,6 +25,8 @@ HALVINGS = 40
 CONVERGED = 1e-9
 # A standardised score that presses into the cone by less than this is none.
 RELEASE = 1e-7
+# Eigenvalues below this share of the residual variance are tried at 0.
+SMALL = 1e-6
 # Share of the variation that the residual must keep; below, the random effects reproduce y.
 PERFECT = 1e-11
 
@@ -132,7 +134,7 @@ def direction(local: Local, held: Held, fisher: bool) -> Step:
     free = free_coordinates(local, held)
     found = np.zeros(local.score.size)
     if not free.size:
-        return Step(found, 0.0, True)
+        return Step(found, 0.0, newton=True)
     for observed in (False,) if fisher else (True, False):
         matrix = (local.observed if observed else local.expected)[np.ix_(free, free)]
         step = _solved(matrix, local.score[free])
@@ -225,7 +227,7 @@ def ascend(at: Point, reml: bool, held: Held = NOTHING) -> Ascent:
             return Ascent(at, by_tau, number, concave)
         if better is None:
             return Ascent(at, by_tau, number, concave)
-        at, last = better, step.decrement
+        at, last = _snapped(better, reml, held), step.decrement
         _check_residual(at)
     raise StatsError(
         f"mixed model: expected convergence within {MOST_STEPS} steps, got none; simplify the random terms"
@@ -265,6 +267,17 @@ def _moved(at: Point, local: Local, step: Step, reml: bool, held: Held) -> Point
                 return there
         size /= 2
     return None
+
+
+def _snapped(at: Point, reml: bool, held: Held) -> Point:
+    """Put a vanishing eigenvalue at 0 where the likelihood does not object: a face reached only in the limit."""
+    blocks = tuple(
+        own if index in held.terms else own.without(SMALL * at.sigma2) for index, own in enumerate(at.blocks)
+    )
+    if all(new.rank == old.rank for new, old in zip(blocks, at.blocks, strict=True)):
+        return at
+    there = point(at.solved.system, at.sigma2, blocks, reml, held)
+    return there if there.loglik >= at.loglik else at
 
 
 def _released(at: Point, push: Pressure, reml: bool, held: Held) -> Point | None:
