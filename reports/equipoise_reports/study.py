@@ -216,6 +216,8 @@ class Study:
         unblinded: whether outcomes may be shown before every block is complete.
         generated_by: the program and version that made the report.
         tuning: the search for hyper-parameters; None where none was registered.
+        look: the registered look at an unfinished suite that this is, by its number of blocks; nothing of later
+            blocks is among the runs. None where all blocks were run, or no look is reached.
     """
 
     name: str
@@ -231,14 +233,15 @@ class Study:
     unblinded: bool = False
     generated_by: str = "equipoise"
     tuning: Tuning | None = None
+    look: int | None = None
 
     @property
     def missing(self) -> tuple[tuple[int, Slot], ...]:
-        """The cells that have no run yet, by block."""
+        """The cells that have no run yet, by block; at a look, of its blocks."""
         done = {(run.block, run.slot) for run in self.runs}
         return tuple(
             (block, cell)
-            for block in self.design.blocks
+            for block in self.design.blocks[: self.look]
             for cell in self.design.cells
             if (block, cell) not in done
         )
@@ -247,11 +250,11 @@ class Study:
     def complete_blocks(self) -> tuple[int, ...]:
         """The blocks of which every cell has ended."""
         lacking = {block for block, _ in self.missing}
-        return tuple(block for block in self.design.blocks if block not in lacking)
+        return tuple(block for block in self.design.blocks[: self.look] if block not in lacking)
 
     @property
     def interim(self) -> bool:
-        """Whether planned runs are missing, so that no verdict may be given."""
+        """Whether runs planned up to here are missing, so that no verdict may be given."""
         return bool(self.missing)
 
     @property

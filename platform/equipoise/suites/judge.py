@@ -23,22 +23,26 @@ def rate(outcomes: Sequence[Mapping[str, Any]], split: str) -> tuple[float, int]
     return sum(int(outcome["successes"]) for outcome in chosen) / episodes, episodes
 
 
-def judge(suite: Suite, results: Results) -> Analysis:
+def judge(
+    suite: Suite, results: Results, *, look: int | None = None, deviations: tuple[str, ...] = ()
+) -> Analysis:
     """Analyse what has been run; incomplete blocks are left out and named.
 
     Args:
         suite: as registered.
         results: of the suite's jobs, by key.
+        look: which registered look this is, by its number of blocks; only they enter. None is the last.
+        deviations: amendments made after a run was seen, a sentence each.
 
     Raises:
-        StatsError: if nothing can be analysed.
+        StatsError: if nothing can be analysed, or the look was not registered.
     """
     cells = [result for result in results.values() if result["kind"] == "cell"]
     primary = suite.evaluation.primary
     runs = [_run(cell, primary) for cell in cells]
     tasks = [task for cell in cells for task in _tasks(cell, primary)]
     base = {block: value for block, (value, _) in base_scores(results, primary).items()}
-    return analyse(runs, tasks, _question(suite, results), base)
+    return analyse(runs, tasks, _question(suite, results, look, deviations), base)
 
 
 def base_scores(results: Results, split: str) -> dict[int, tuple[float, int]]:
@@ -83,7 +87,7 @@ def _tasks(result: Mapping[str, Any], split: str) -> list[TaskScore]:
     ]
 
 
-def _question(suite: Suite, results: Results) -> Question:
+def _question(suite: Suite, results: Results, look: int | None, deviations: tuple[str, ...]) -> Question:
     analysis = suite.analysis
     return Question(
         baseline=suite.baseline.id,
@@ -98,6 +102,12 @@ def _question(suite: Suite, results: Results) -> Question:
         controls={c.id: c.control for c in suite.conditions if c.control is not None},
         identical=_identical(results),
         barred=_barred(suite, results),
+        engine=analysis.engine,
+        gatekeeping=analysis.gatekeeping,
+        looks=analysis.looks,
+        spending=analysis.spending,
+        look=look,
+        deviations=deviations,
     )
 
 

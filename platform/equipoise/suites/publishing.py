@@ -10,10 +10,12 @@ from equipoise.scheduler.files import RESULT_FILE
 from equipoise.store import Store
 from equipoise.suites.freezing import Frozen, recorded
 from equipoise.suites.judge import Results
+from equipoise.suites.looking import late
 from equipoise.suites.search import unfrozen
 from equipoise.suites.study import study_of
 from equipoise_preregistration import ChainError, find_registration
 from equipoise_preregistration.chain import FILE as CHAIN
+from equipoise_preregistration.registry import amendments
 from equipoise_reports import NothingToReport, Study, render
 
 __all__ = ["Published", "publish"]
@@ -74,6 +76,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
         results,
         exploratory=frozen.exploratory,
         deviations=(*_unchained(frozen, home), *unfrozen(store, frozen, home)),
+        amended=_amended(store, frozen, home),
     )
     folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,6 +90,15 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
     for name, make in files.items():
         _replace(folder / name, make(study))
     return Published(study, folder)
+
+
+def _amended(store: Store, frozen: Frozen, home: Path) -> tuple[str, ...]:
+    """Amendments that came when a run of the comparison could have been seen."""
+    if frozen.exploratory:
+        return ()
+    suite = frozen.registration.hash
+    ended = [a.ended_at for a in store.attempts(suite) if a.kind == "cell" and a.ended_at is not None]
+    return late(amendments(home, suite), min(ended, default=None))
 
 
 def _expect_as_written(store: Store, suite: str, results: Results) -> None:

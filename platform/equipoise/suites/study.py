@@ -7,12 +7,13 @@ from equipoise import __version__
 from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of
 from equipoise.suites.judge import Results, base_scores, judge, rate
+from equipoise.suites.looking import look_reached, seen_at
 from equipoise.suites.tuning_record import tuning_record
 from equipoise.tuning.space import settle
 from equipoise.tuning.tally import searches
 from equipoise_budget import Cost, Dose, PlannedDose
 from equipoise_preregistration import Registration, Suite
-from equipoise_reports import BaseScore, ConditionCard, Design, RunRecord, Slot, Study
+from equipoise_reports import BaseScore, ConditionCard, Design, RunRecord, Slot, Study, numbers
 from equipoise_reports import Registration as Frozen
 
 __all__ = ["study_of"]
@@ -25,8 +26,11 @@ def study_of(
     *,
     exploratory: bool = False,
     deviations: tuple[str, ...] = (),
+    amended: tuple[str, ...] = (),
 ) -> Study:
-    """Put together what a report shows; the analysis only when every registered block is complete.
+    """Put together what a report shows; the analysis only when the blocks of a registered look are complete.
+
+    At a look nothing is shown of the blocks that come after it.
 
     Args:
         registration: the frozen suite.
@@ -34,12 +38,16 @@ def study_of(
         results: of its jobs, by key.
         exploratory: whether it was run without a registration that precedes it.
         deviations: what a reader must know besides.
+        amended: amendments made after a run had ended, a sentence each.
     """
     suite = registration.model
+    look = look_reached(suite, results)
+    early = look is not None and look < suite.blocks
+    if look is not None:
+        results = seen_at(look, results)
     runs = tuple(
         _record(key, result, suite, results) for key, result in results.items() if result["kind"] == "cell"
     )
-    complete = len(runs) == len(cells_of(suite))
     settled = {
         s.condition: settle(suite, s.condition, s.chosen.values) for s in searches(suite, results) or ()
     }
@@ -51,12 +59,20 @@ def study_of(
         design=_design(suite),
         runs=runs,
         base=_base(results, suite),
-        analysis=judge(suite, results) if complete else None,
-        deviations=(*_own_deviations(registration), *deviations),
+        analysis=None
+        if look is None
+        else judge(suite, results, look=_named(suite, look), deviations=amended),
+        deviations=(*_own_deviations(registration), *deviations, *map(numbers.sentence, amended)),
         exploratory=exploratory,
+        look=look if early else None,
         generated_by=f"equipoise {__version__}",
         tuning=tuning_record(suite, results),
     )
+
+
+def _named(suite: Suite, look: int) -> int | None:
+    """The look as the analysis names it: the only one has no name."""
+    return look if suite.analysis.looks else None
 
 
 def _frozen(registration: Registration, suite: Suite, raw: str) -> Frozen:

@@ -14,6 +14,8 @@ from equipoise_stats import Analysis, Contrast
 
 # CONTENT stands first among the parts because claims rest on it.
 KINDS = ("content", "shape", "volume", "total")
+# CONTENT + SHAPE, the comparison at equal slots and steps, is secondary.
+ORDER = (*KINDS, "matched")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Decomposition:
         void: whether a failed control takes the verdicts away.
         smallest: the smallest effect that matters, in words.
         identity: whether the parts add up, in a sentence.
+        shares: of the gains that are due to volume, a sentence each.
         short: estimate and interval of every part.
         figure: the forest.
         full: every statistic of every contrast.
@@ -32,6 +35,7 @@ class Decomposition:
     void: bool
     smallest: str
     identity: str
+    shares: tuple[str, ...]
     short: Table
     figure: Drawing
     full: Table
@@ -46,6 +50,7 @@ def view(study: Study) -> Decomposition | None:
         void=analysis.void,
         smallest=f"{100 * analysis.smallest_effect:g} percentage points",
         identity=_identity(analysis),
+        shares=tuple(numbers.sentence(share.sentence) for share in analysis.shares),
         short=short(analysis),
         figure=_forest(analysis),
         full=full(analysis),
@@ -91,7 +96,7 @@ def short(analysis: Analysis) -> Table:
 def _forest(analysis: Analysis) -> Drawing:
     effects = []
     for contrast in analysis.contrasts:
-        if contrast.condition == analysis.baseline:
+        if contrast.condition == analysis.baseline or contrast.kind not in KINDS:
             continue
         limits = verdicts.bounds(contrast)
         if contrast.estimate is None or contrast.verdict in verdicts.WORDLESS or limits is None:
@@ -126,7 +131,7 @@ def full(analysis: Analysis) -> Table:
         Column("TOST p", "two one-sided tests against the smallest effect, adjusted within the family"),
     )
     place = {name: position for position, name in enumerate(analysis.conditions)}
-    ordered = sorted(analysis.contrasts, key=lambda item: (KINDS.index(item.kind), place[item.condition]))
+    ordered = sorted(analysis.contrasts, key=lambda item: (ORDER.index(item.kind), place[item.condition]))
     rows, before = [], ""
     for item in ordered:
         rows.append(
@@ -140,7 +145,7 @@ def full(analysis: Analysis) -> Table:
     caption = (
         "Every contrast: estimates, standard errors and intervals in percentage points, "
         f"level {analysis.alpha:g}, {analysis.multiplicity} within each family. "
-        "A rule wins only on CONTENT; the other families are secondary."
+        "A rule wins only on CONTENT; the other families are secondary. MATCHED is CONTENT + SHAPE."
     )
     return Table("decomposition-full", caption, columns, tuple(rows), sortable=True)
 

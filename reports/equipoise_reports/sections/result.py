@@ -89,6 +89,11 @@ def _banners(study: Study, final: Analysis | None) -> tuple[tuple[str, str], ...
             "No verdict is given before every planned run has ended."
         )
         banners.append(("INTERIM", says))
+    if final is not None and final.sequential is not None:
+        banners.append(("LOOK", numbers.sentence(final.sequential.sentence)))
+    if final is not None and any(item.verdict is Finding.DEVIATED for item in final.hypotheses):
+        says = "The registration was amended after a run had ended; read every figure as exploratory."
+        banners.append(("DEVIATED", says))
     if final is not None and final.void:
         says = "A control did not behave as registered, so no hypothesis is judged."
         banners.append(("INADMISSIBLE", says))
@@ -107,6 +112,8 @@ def _claim(analysis: Analysis, item: HypothesisResult) -> Claim:
         f"{numbers.interval(verdicts.bounds(contrast))}, adjusted {numbers.p_is(item.p_adjusted)}."
     )
     meaning = f"{_meaning(analysis, item, contrast)}{_beside(analysis, item)}"
+    if contrast.flags:
+        meaning += f" But {'; '.join(contrast.flags)}."
     return Claim(item.id, item.says, word, mark, figures, meaning)
 
 
@@ -124,6 +131,8 @@ def _beside(analysis: Analysis, item: HypothesisResult) -> str:
 
 def _meaning(analysis: Analysis, item: HypothesisResult, contrast: Contrast) -> str:
     margin = f"{100 * analysis.smallest_effect:g} points"
+    if item.verdict is Finding.DEVIATED:
+        return f"Exploratory: without the amendment it would be called {item.exploratory}."
     if item.verdict is Finding.CONFIRMED:
         large = contrast.verdict is Verdict.SUPERIOR_BY_MARGIN
         return f"As registered ({item.direction})" + (f", and by more than {margin}." if large else ".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise_reports import numbers, tables
-from equipoise_reports.sections.decomposition import KINDS
+from equipoise_reports.sections.decomposition import ORDER
 from equipoise_reports.study import Study
 from equipoise_reports.tables import Cell, Column, Row, Table
 from equipoise_stats import Analysis, Contrast, Estimate
@@ -57,7 +57,7 @@ def view(study: Study) -> Robustness | None:
     if study.interim or analysis is None:
         return None
     shown = [item for item in analysis.contrasts if item.estimate is not None and (item.m0 or item.m1h)]
-    shown.sort(key=lambda item: KINDS.index(item.kind))
+    shown.sort(key=lambda item: ORDER.index(item.kind))
     rows = tuple(
         Row(
             Cell(item.kind.upper()),

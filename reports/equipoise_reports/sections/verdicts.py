@@ -14,7 +14,12 @@ _MARKS = {
 }
 # Verdicts without figures.
 WORDLESS = (Verdict.NOT_ESTIMABLE, Verdict.INADMISSIBLE, Verdict.BY_CONSTRUCTION)
-_FINDINGS = {Finding.CONFIRMED: "good", Finding.REFUTED: "bad", Finding.INADMISSIBLE: "bad"}
+_FINDINGS = {
+    Finding.CONFIRMED: "good",
+    Finding.REFUTED: "bad",
+    Finding.INADMISSIBLE: "bad",
+    Finding.DEVIATED: "bad",
+}
 
 
 def bounds(contrast: Contrast) -> tuple[float, float] | None:
@@ -34,6 +39,8 @@ def cell(analysis: Analysis, contrast: Contrast | None) -> Cell:
     wrap = ""
     if contrast.reasons:
         text, wrap = f"{text}: {'; '.join(contrast.reasons)}", "wrap"
+    if contrast.flags:
+        text, wrap = f"{text}, but {'; '.join(contrast.flags)}", "wrap"
     return Cell(
         text,
         mark=" ".join(
