@@ -110,7 +110,7 @@ def common_factor(correlation: FloatArray) -> FloatArray | None:
     for i in range(members):
         rest = np.delete(np.delete(size, i, 0), i, 1)
         others = np.delete(np.arange(members), i)
-        j, k = np.unravel_index(int(rest.argmax()), rest.shape)
+        j, k = divmod(int(rest.argmax()), members - 1)
         if rest[j, k] <= 0.0:
             return None
         loadings[i] = math.sqrt(size[i, others[j]] * size[i, others[k]] / rest[j, k])
@@ -127,7 +127,7 @@ def _product_max_t_p(t: float, loadings: FloatArray, df: float) -> float:
     z_weights = weights * np.exp(-0.5 * np.square(z))
     z_weights = z_weights / z_weights.sum()
     log_inside = np.zeros((s.size, z.size))
-    for loading in loadings:
+    for loading in loadings.tolist():
         own = math.sqrt(1.0 - loading**2)
         outside = ndtr((loading * z - t * s[:, None]) / own) + ndtr((-loading * z - t * s[:, None]) / own)
         log_inside += np.log1p(-np.minimum(outside, 1.0 - 1e-16))
