@@ -1,5 +1,6 @@
 """A small household and a small policy in it, shared by the tests of policies and of training."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,19 @@ from equipoise.environments.protocol import Environment
 from equipoise.environments.registry import make_environment
 
 HORIZON = 6
+
+
+@pytest.fixture(scope="session")
+def frozen_imports() -> None:
+    """What training imports, put out of the garbage collector's sight, as a worker does before it forks.
+
+    Trainers collect garbage at the start of each training, which otherwise takes longer than a small training does.
+    """
+    import equipoise.training.on_policy
+    import equipoise.training.trainer  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,11 @@ from equipoise_conditions.projection import to_turns
 from equipoise_preregistration import Suite
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _frozen(frozen_imports: None) -> None:
+    """Each test here trains."""
+
+
 @dataclass
 class Ran:
     """Results and folders of a suite's jobs, by key."""

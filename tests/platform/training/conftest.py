@@ -16,6 +16,11 @@ from equipoise.training.settings import TrainingSettings
 from equipoise_budget import Plan
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _frozen(frozen_imports: None) -> None:
+    """Each test here trains."""
+
+
 @dataclass
 class Traced:
     """One training run: its result, and of each optimizer step the clipped gradient and the weights after it."""
