@@ -12,7 +12,7 @@ from equipoise_stats.errors import StatsError
 from equipoise_stats.glmm import separation
 from equipoise_stats.glmm.estimable import Basis, basis
 from equipoise_stats.glmm.laplace import Laplace, expit
-from equipoise_stats.glmm.model import Counts, FloatArray, check
+from equipoise_stats.glmm.model import Counts, FloatArray, check, partition
 from equipoise_stats.glmm.outer import Certificate, Optimum, maximise
 from equipoise_stats.glmm.separation import Separated
 from equipoise_stats.glmm.table import Table, pool
@@ -99,7 +99,7 @@ def fit(data: Counts) -> Fit:
     table = pool(data)
     stays, gone = separation.separated(table, data.names)
     table = separation.without(table, stays)
-    _check_levels(table, data, gone)
+    _check_terms(table, data, gone)
     span = basis(table.design)
     reduced = _with_design(table, table.design[:, span.kept])
     laplace = Laplace(reduced)
@@ -121,20 +121,22 @@ def _with_design(table: Table, design: FloatArray) -> Table:
     )
 
 
-def _check_levels(table: Table, data: Counts, gone: tuple[Separated, ...]) -> None:
-    """Separation may leave a term with a single group."""
-    alone = [
-        data.terms[t].name for t, codes in zip(table.order, table.codes, strict=True) if _groups(codes) < 2
-    ]
-    if alone:
-        left = "; ".join(g.sentence for g in gone)
-        raise StatsError(
-            [f"term '{name}' has 1 group left once separated cells are set aside ({left})" for name in alone]
-        )
-
-
-def _groups(codes: npt.NDArray[np.int64]) -> int:
-    return int(np.unique(codes).size)
+def _check_terms(table: Table, data: Counts, gone: tuple[Separated, ...]) -> None:
+    """Setting separated cells aside may leave a term with a single group, or two terms with the same groups."""
+    if not gone:
+        return
+    left = f"once separated cells are set aside ({'; '.join(g.sentence for g in gone)})"
+    faults, seen = [], dict[bytes, str]()
+    for t, codes in zip(table.order, table.codes, strict=True):
+        name = data.terms[t].name
+        if np.unique(codes).size < 2:
+            faults.append(f"term '{name}' has 1 group left {left}")
+        groups = partition(codes)
+        if groups in seen:
+            faults.append(f"terms '{seen[groups]}' and '{name}' have the same groups {left}")
+        seen.setdefault(groups, name)
+    if faults:
+        raise StatsError(faults)
 
 
 def _logistic(table: Table) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise_stats.errors import StatsError
 from equipoise_stats.lmm.model import FloatArray, IntArray, RandomTerm
 
-__all__ = ["Counts", "FloatArray", "IntArray", "check"]
+__all__ = ["Counts", "FloatArray", "IntArray", "check", "partition"]
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,16 @@ def _term_faults(data: Counts) -> Iterator[str]:
             continue
         if np.unique(codes).size < 2:
             yield f"term '{term.name}': expected at least 2 groups with rows, got 1; its spread is unknown"
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        partition = first[inverse].tobytes()
-        if partition in seen:
+        groups = partition(codes)
+        if groups in seen:
             yield (
-                f"terms '{seen[partition]}' and '{term.name}' split the rows in the same groups; "
+                f"terms '{seen[groups]}' and '{term.name}' split the rows in the same groups; "
                 "keep one of them, their variances cannot be told apart"
             )
-        seen.setdefault(partition, term.name)
+        seen.setdefault(groups, term.name)
+
+
+def partition(codes: IntArray) -> bytes:
+    """How codes split the rows, whatever the groups are called."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return first[inverse].tobytes()

@@ -88,8 +88,8 @@ def maximise(laplace: Laplace, beta: FloatArray, names: tuple[str, ...]) -> Opti
 
 def _runaway(name: str) -> str:
     return (
-        f"the SD of '{name}' grows beyond {LARGEST_SD:g} on the logit scale: nearly every level of it has only "
-        "successes or only failures; leave the logit model out and compare success rates"
+        f"the likelihood keeps rising as the SD of '{name}' passes {LARGEST_SD:g} on the logit scale: too many of "
+        "its levels have only successes or only failures; compare success rates instead of log odds"
     )
 
 
