@@ -31,6 +31,8 @@ def allocated_steps(plan: Plan, tokens: ArrayLike) -> dict[str, list[float]]:
         in_loss = np.add.reduceat(~np.isnan(plan.token_weight), plan.token_offsets[:-1], dtype=np.int64)
     else:
         in_loss = np.asarray(tokens, dtype=np.int64)[plan.example]
+    # The tokens of empty slots pass through the model, and are in no loss.
+    in_loss = np.where(plan.padding, 0, in_loss)
     begins = np.searchsorted(plan.step, np.arange(plan.steps + 1))
     table: dict[str, list[float]] = {name: [] for name in ALLOCATED}
     for begin, end in pairwise(begins.tolist()):

@@ -15,6 +15,7 @@ _COUNTS = {
     "tokens_in_loss": "tokens in the loss",
     "zero_weight_slots": "slots of weight 0",
     "padding_slots": "slots of padding",
+    "padding_tokens": "tokens of padding",
     "positive_slots": "slots of positive weight",
 }
 _MASSES = {

@@ -46,6 +46,11 @@ class Slots(Protocol):
         ...
 
     @property
+    def token_padding(self) -> NDArray[np.bool_]:
+        """(tokens,) whether a token's slot shows no example; empty where slots have one weight each."""
+        ...
+
+    @property
     def steps(self) -> int:
         """Number of optimizer steps."""
         ...
@@ -64,7 +69,7 @@ class PlannedDose:
         slots: slots in all.
         optimizer_steps: optimizer steps in all.
         unique_examples: different examples among them; padding shows none.
-        tokens_in_loss: tokens of all slots.
+        tokens_in_loss: tokens of all slots that show an example.
         weight_abs: sum of |w|.
         weight_sq: sum of w squared.
         ess: Kish's effective sample size of the slots, (sum |w|)^2 / sum w^2.
@@ -78,6 +83,7 @@ class PlannedDose:
         padding_slots: slots that show no example; among those of weight 0.
         ess_tokens: Kish's effective sample size of the tokens in the loss, each with its own weight.
         weight_mass: what is matched as weight mass, see `equipoise_budget.plan.mass_of`.
+        padding_tokens: tokens of the slots that show none: they pass through the model and are in no loss.
     """
 
     slots: int
@@ -97,6 +103,7 @@ class PlannedDose:
     padding_slots: int = 0
     ess_tokens: float | None = None
     weight_mass: float | None = None
+    padding_tokens: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -135,6 +142,7 @@ class Dose:
         weight_mass: what is matched as weight mass, see `equipoise_budget.plan.mass_of`.
         ess_trajectories: Kish's effective sample size of trajectories, each with the sum of its rows' |w|.
         ess_tasks: the same of tasks.
+        padding_tokens: tokens of the rows that showed no example; they are in no loss.
     """
 
     slots: int
@@ -158,6 +166,7 @@ class Dose:
     weight_mass: float | None = None
     ess_trajectories: float | None = None
     ess_tasks: float | None = None
+    padding_tokens: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values."""
@@ -209,15 +218,12 @@ def planned_dose(
     by_trajectory = np.bincount(trajectory[plan.example], weight)
     by_task = np.bincount(task[plan.example], weight)
     shown = plan.example[~plan.padding]
+    in_loss, idle = _tokens(plan, tokens)
     return PlannedDose(
         slots=int(plan.example.size),
         optimizer_steps=plan.steps,
         unique_examples=int(np.unique(shown).size),
-        tokens_in_loss=(
-            int((~np.isnan(plan.token_weight)).sum())
-            if plan.token_weight.size
-            else int(tokens[plan.example].sum())
-        ),
+        tokens_in_loss=in_loss,
         weight_abs=float(weight.sum()),
         weight_sq=float((weight * weight).sum()),
         ess=kish(weight),
@@ -231,7 +237,17 @@ def planned_dose(
         padding_slots=int(plan.padding.sum()),
         ess_tokens=_ess_tokens(plan, tokens),
         weight_mass=plan.mass,
+        padding_tokens=idle,
     )
+
+
+def _tokens(plan: Slots, tokens: NDArray[np.int64]) -> tuple[int, int]:
+    """Tokens in the loss, and those that would be if their slots showed an example."""
+    if plan.token_weight.size:
+        known, idle = ~np.isnan(plan.token_weight), plan.token_padding
+        return int((known & ~idle).sum()), int((known & idle).sum())
+    own = tokens[plan.example]
+    return int(own[~plan.padding].sum()), int(own[plan.padding].sum())
 
 
 def _ess_tokens(plan: Slots, tokens: NDArray[np.int64]) -> float:
@@ -249,6 +265,7 @@ def counted_dose(
     tokens_in_loss: int,
     tokens_forward: int,
     displacement: tuple[float, float | None],
+    padding_tokens: int = 0,
 ) -> Dose:
     """Return the dose of the rows that the loss really saw.
 
@@ -260,6 +277,7 @@ def counted_dose(
         tokens_in_loss: tokens with a weight in the loss.
         tokens_forward: tokens passed forward.
         displacement: distance of the parameters from the start, and divergence from it or None.
+        padding_tokens: tokens of rows that showed no example, which would be in the loss if they did.
     """
     magnitude = np.abs(weight)
     shown = example[example >= 0]
@@ -281,6 +299,7 @@ def counted_dose(
         kl_from_start=displacement[1],
         repetition=repetition(shown),
         padding_slots=int(example.size - shown.size),
+        padding_tokens=padding_tokens,
     )
 
 
@@ -306,7 +325,9 @@ def with_levels(
     example, weight = slots
     shown = example >= 0
     magnitude = np.abs(weight[shown])
-    mass = dose.slots * tokens[0] / max(1, dose.tokens_in_loss) if of_tokens else dose.weight_abs
+    # Empty slots count with weight 0, so that padding to a budget does not change the mass.
+    mean = tokens[0] / max(1, dose.tokens_in_loss + dose.padding_tokens)
+    mass = dose.slots * mean if of_tokens else dose.weight_abs
     return replace(
         dose,
         ess_tokens=kish_of_sums(*tokens),

@@ -18,7 +18,7 @@ class StepRow:
 
     Attributes:
         slots: rows in the loss.
-        tokens: tokens with a weight in the loss.
+        tokens: tokens with a weight in the loss; those of empty slots are not.
         weight_abs: sum of |w| over the rows.
         weight_sq: sum of w squared over the rows.
         ess: Kish's effective sample size of the rows.

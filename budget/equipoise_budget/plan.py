@@ -106,6 +106,13 @@ class Plan:
         return np.equal(self.presentation, PADDING)
 
     @property
+    def token_padding(self) -> NDArray[np.bool_]:
+        """(tokens,) whether a token's slot shows no example; empty where slots have one weight each."""
+        if not self.token_offsets.size:
+            return np.zeros(0, dtype=np.bool_)
+        return np.repeat(self.padding, np.diff(self.token_offsets))
+
+    @property
     def slots(self) -> int:
         """Number of slots."""
         return int(self.example.size)

@@ -105,6 +105,19 @@ class Joined:
         return np.concatenate([plan.padding for plan in self.plans])
 
     @property
+    def token_padding(self) -> NDArray[np.bool_]:
+        """(tokens,) whether a token's slot shows no example; empty where `token_weight` is."""
+        if not any(plan.token_weight.size for plan in self.plans):
+            return np.zeros(0, dtype=np.bool_)
+        parts = [
+            plan.token_padding
+            if plan.token_weight.size
+            else np.repeat(plan.padding, level.tokens[plan.example])
+            for plan, level in zip(self.plans, self.levels, strict=True)
+        ]
+        return np.concatenate(parts)
+
+    @property
     def steps(self) -> int:
         """Optimizer steps of all rounds."""
         return sum(plan.steps for plan in self.plans)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise_budget import Plan, allocated_steps, as_csv, side_by_side
+from equipoise_budget import Joined, Levels, Plan, allocated_steps, as_csv, side_by_side
 
 
 def test_what_a_plan_allocates_to_each_step_by_hand(plan: Any) -> None:
@@ -20,11 +20,26 @@ def test_what_a_plan_allocates_to_each_step_by_hand(plan: Any) -> None:
     }
 
 
-def test_padding_takes_a_slot_and_tokens_but_shows_no_example(plan: Any) -> None:
+def test_padding_takes_a_slot_but_shows_no_example_and_has_no_token_in_the_loss(plan: Any) -> None:
     padded = plan(example=[0, 1, 0, 1], weight=[1.0, 2.0, 0, 0], presentation=[0, 0, -1, -1], fill="pad")
     found = allocated_steps(padded, [3, 4])
-    assert (found["slots"], found["tokens"], found["unique_examples"]) == ([2, 2], [7, 7], [2, 0])
+    assert (found["slots"], found["tokens"], found["unique_examples"]) == ([2, 2], [7, 0], [2, 0])
     assert found["ess"][1] == 0.0
+    place = np.zeros(2, dtype=np.int64)
+    dose = padded.dose([3, 4], trajectory=place, task=place)
+    assert (dose.tokens_in_loss, dose.padding_tokens, dose.padding_slots) == (7, 7, 2)
+
+
+def test_tokens_of_padding_with_weights_of_their_own_are_counted_apart(plan: Any) -> None:
+    padded = plan(example=[0, 1, 0, 1], weight=[1.0, 2.0, 0, 0], presentation=[0, 0, -1, -1], fill="pad")
+    fine = padded.with_tokens([1.0, np.nan, 1.0, 2.0], [0, 3, 4])
+    assert fine.token_padding.tolist() == [False] * 4 + [True] * 4
+    assert allocated_steps(fine, [3, 1])["tokens"] == [3, 0]
+    place = np.zeros(2, dtype=np.int64)
+    dose = fine.dose([3, 1], trajectory=place, task=place)
+    assert (dose.tokens_in_loss, dose.padding_tokens) == (3, 3)
+    both = Joined([fine, padded], [Levels(np.array([3, 1]), place, place)] * 2)
+    assert (both.dose().tokens_in_loss, both.dose().padding_tokens) == (3 + 4, 3 + 4)
 
 
 def test_tokens_with_weights_of_their_own_count_only_in_the_loss(plan: Any) -> None:

@@ -113,6 +113,7 @@ def dose_of(
         tokens_in_loss=counts.tokens,
         tokens_forward=sum(counts.lengths),
         displacement=displacement,
+        padding_tokens=counts.padding_tokens,
     )
     return with_levels(
         dose,

@@ -115,6 +115,7 @@ def _counts(trained: Sequence[Round], ahead: Sequence[int]) -> Counts:
         weights=[weight for book in books for weight in book.weights],
         lengths=[length for book in books for length in book.lengths],
         tokens=sum(book.tokens for book in books),
+        padding_tokens=sum(book.padding_tokens for book in books),
         micro_batches=sum(book.micro_batches for book in books),
         token_weight_abs=math.fsum(book.token_weight_abs for book in books),
         token_weight_sq=math.fsum(book.token_weight_sq for book in books),

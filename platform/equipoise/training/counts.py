@@ -23,6 +23,7 @@ class _Step:
     norm: float = 0.0
     token_weight_abs: float = 0.0
     token_weight_sq: float = 0.0
+    padding_tokens: int = 0
     clipped: int | None = None
 
 
@@ -35,6 +36,7 @@ class Counts:
         examples, weights: example id and weight of every row that was in the loss, in the order presented.
         lengths: tokens of every row that passed through the model, its prompt included.
         tokens: action tokens that were in the loss. `micro_batches`: forward-backward passes.
+        padding_tokens: action tokens of empty slots, which were in no loss.
         token_weight_abs, token_weight_sq: sums of |w| and of w squared over those tokens.
     """
 
@@ -46,6 +48,7 @@ class Counts:
     micro_batches: int = 0
     token_weight_abs: float = 0.0
     token_weight_sq: float = 0.0
+    padding_tokens: int = 0
     _open: _Step = field(default_factory=_Step)
 
     def rows(
@@ -74,6 +77,10 @@ class Counts:
         if clipped is not None:
             under_way.clipped = (under_way.clipped or 0) + clipped
 
+    def padded(self, tokens: int) -> None:
+        """Note action tokens of empty slots: they passed through the model and are in no loss."""
+        self._open.padding_tokens += tokens
+
     def gradient(self, norm: float) -> None:
         """Note the norm of the gradient before clipping; of several passes of a step the last one stands."""
         self._open.norm = norm
@@ -92,6 +99,7 @@ class Counts:
         self.lengths += taken.lengths
         self.tokens += taken.tokens
         self.micro_batches += taken.passes
+        self.padding_tokens += taken.padding_tokens
         self.token_weight_abs += taken.token_weight_abs
         self.token_weight_sq += taken.token_weight_sq
         row = StepRow(

@@ -86,7 +86,10 @@ class CountedTrainer(Trainer):  # type: ignore[misc] # transformers is not follo
         if not torch.isfinite(loss):
             message = f"the loss became {loss.item()} at optimizer step {len(self.counts.ledger) + 1}"
             raise DivergedError(message)
-        inside = ~torch.isnan(batch["token_weight"])
+        known = ~torch.isnan(batch["token_weight"])
+        shown = batch["example"][batch["row"]] >= 0
+        inside = known & shown
+        self.counts.padded(int((known & ~shown).sum()))
         weight = batch["token_weight"][inside]
         self.counts.rows(
             examples=batch["example"].tolist(),

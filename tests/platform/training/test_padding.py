@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from equipoise.policies.transcripts import Transcripts
-from equipoise_budget import Plan
+from equipoise_budget import Plan, allocated_steps
 
 PATHS = (None, "grpo", "bnpo", "dr_grpo", "dapo")
 Run = Callable[..., Any]
@@ -54,8 +54,14 @@ def test_a_padded_step_is_the_step_without_its_empty_slots(
             torch.testing.assert_close(one, other, atol=1e-12, rtol=0)
         counts = padded.result.counts
         assert (counts.examples.count(-1), len(counts.weights), len(counts.ledger)) == (8, 16, 4)
-        # The books still say what passed: an empty slot's tokens have weight 0 and are in the plan's count.
-        assert counts.tokens == int(lengths[plans[1 if padded is short else 2].example].sum())
+        # An empty slot's tokens are in no loss: they are counted apart, and both counts are the plan's.
+        plan = plans[1 if padded is short else 2]
+        assert counts.tokens == alone.result.counts.tokens == int(lengths[bare.example].sum())
+        assert counts.padding_tokens == int(lengths[plan.example[plan.padding]].sum()) > 0
+        place = np.arange(transcripts.start.size)
+        dose = plan.dose(lengths, trajectory=place, task=place)
+        assert (dose.tokens_in_loss, dose.padding_tokens) == (counts.tokens, counts.padding_tokens)
+        assert [row.tokens for row in counts.ledger.rows] == allocated_steps(plan, lengths)["tokens"]
 
 
 @pytest.mark.parametrize("loss", PATHS)
