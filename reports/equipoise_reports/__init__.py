@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise_reports.errors import IncoherentStudy, NothingToReport, ReportError
+from equipoise_reports.received import GenerationUse, RoundRecord
 from equipoise_reports.study import (
     BaseScore,
     ConditionCard,
@@ -22,10 +23,12 @@ __all__ = [
     "BaseScore",
     "ConditionCard",
     "Design",
+    "GenerationUse",
     "IncoherentStudy",
     "NothingToReport",
     "Registration",
     "ReportError",
+    "RoundRecord",
     "RunRecord",
     "Slot",
     "Study",

@@ -6,6 +6,7 @@ import csv
 import io
 
 from equipoise_reports.errors import NothingToReport
+from equipoise_reports.received import RESOURCES, GenerationUse
 from equipoise_reports.sections import decomposition
 from equipoise_reports.study import RunRecord, Study
 from equipoise_reports.tables import Table
@@ -27,6 +28,7 @@ _HEAD = (
     "optimizer_steps",
     "unique_examples",
     "tokens_in_loss",
+    "padding_tokens",
     "weight_abs",
     "weight_sq",
     "ess",
@@ -40,6 +42,11 @@ _HEAD = (
     "judge_tokens",
     "forward_tokens_train",
     "flops",
+    "prompts",
+    "of_prompts",
+    *(f"{side}_{name}" for name in RESOURCES for side in ("limit", "used")),
+    "binding",
+    "rounds",
     "seconds",
     "end",
     "breaches",
@@ -98,6 +105,7 @@ def _line(run: RunRecord, shown: bool) -> tuple[object, ...]:
         dose.optimizer_steps,
         dose.unique_examples,
         dose.tokens_in_loss,
+        dose.padding_tokens,
         dose.weight_abs,
         dose.weight_sq,
         dose.ess,
@@ -111,6 +119,8 @@ def _line(run: RunRecord, shown: bool) -> tuple[object, ...]:
         cost.judge_tokens,
         cost.forward_tokens_train,
         cost.flops,
+        *_limits(run.generation),
+        max(1, len(run.rounds)),
         run.seconds,
         run.end,
         "; ".join(run.breaches),
@@ -118,6 +128,15 @@ def _line(run: RunRecord, shown: bool) -> tuple[object, ...]:
         run.weights_digest,
         run.mlflow_url or "",
     )
+
+
+def _limits(told: GenerationUse | None) -> tuple[object, ...]:
+    """Limits of generation beside what was used of them; left empty where there is none."""
+    if told is None:
+        return ("",) * (2 * len(RESOURCES) + 3)
+    sides = (side.get(name, "") for name in RESOURCES for side in (told.limits, told.used))
+    prompts = ("" if number is None else number for number in (told.prompts, told.of))
+    return (*prompts, *sides, "; ".join(told.binding))
 
 
 def analysis_json(study: Study) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from equipoise_budget import Cost, Dose, PlannedDose
 from equipoise_conditions import Card
 from equipoise_reports.numbers import percent
+from equipoise_reports.received import GenerationUse, RoundRecord
 from equipoise_reports.tuning import Tuning
 from equipoise_stats import Analysis
 
@@ -111,6 +112,7 @@ class Design:
         policy: the policy in a few words.
         planned_sd: the spread of a run within its block that the plan assumed; None if it assumed none.
         planned_mde: the smallest CONTENT that the plan could detect under it.
+        rounds: how often is collected and trained; from the second on by each run's own policy.
     """
 
     blocks: tuple[int, ...]
@@ -129,6 +131,7 @@ class Design:
     policy: str = ""
     planned_sd: float | None = None
     planned_mde: float | None = None
+    rounds: int = 1
 
     @property
     def batch(self) -> int:
@@ -172,6 +175,8 @@ class RunRecord:
         weights_digest: digest of the trained weights.
         seconds: measured seconds of the run.
         mlflow_url: where its run can be looked at, if anywhere.
+        rounds: each round that it began; empty where there is one only.
+        generation: the limits of generation that it kept to; None where it had none.
     """
 
     key: str
@@ -191,6 +196,8 @@ class RunRecord:
     breaches: tuple[str, ...] = ()
     end: str = "ok"
     mlflow_url: str | None = None
+    rounds: tuple[RoundRecord, ...] = ()
+    generation: GenerationUse | None = None
 
     @property
     def slot(self) -> Slot:

@@ -20,13 +20,14 @@ from equipoise.execution.world import World
 from equipoise.training.settings import TrainingSettings
 from equipoise_budget import Budget, BudgetRefused, Cost, Plan
 from equipoise_conditions.projection import to_turns
+from equipoise_conditions.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from transformers import Qwen3ForCausalLM
 
     from equipoise.training.trainer import Training
 
-__all__ = ["Round", "plan_file", "round_folder", "train_in_rounds"]
+__all__ = ["Round", "collected_of", "plan_file", "round_folder", "train_in_rounds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,15 @@ class Round:
             "generation": self.material.to_json(),
             "supplied": None if supplied is None else {need: dict(n) for need, n in supplied.items()},
             "credit": self.credit_told,
+            "collected": collected_of(self.material.batch.trajectories),
             "digests": {"plan": self.plan_digest, **self.material.batch.digests()},
         }
+
+
+def collected_of(trajectories: Trajectories) -> dict[str, float]:
+    """Trajectories collected and the mean of their outcomes, without forks; own turns, those of forks included."""
+    outcome, turns = trajectories.outcome[trajectories.collected], int(trajectories.own.sum())
+    return {"episodes": int(outcome.size), "turns": turns, "success": float(outcome.mean())}
 
 
 def plan_file(number: int) -> str:

@@ -8,6 +8,7 @@ from equipoise.execution.conditions import condition_of, twin_of
 from equipoise.suites.jobs import cells_of
 from equipoise.suites.judge import Results, base_scores, judge, rate
 from equipoise.suites.looking import look_reached, seen_at
+from equipoise.suites.received import generation_of, rounds_of
 from equipoise.suites.tuning_record import tuning_record
 from equipoise.tuning.space import settle
 from equipoise.tuning.tally import searches
@@ -136,6 +137,7 @@ def _design(suite: Suite) -> Design:
             f"{environment.name}, {environment.tasks.pool} pool and {environment.tasks.held_out} held-out tasks, "
             f"at most {environment.horizon} turns"
         ),
+        rounds=suite.collection.rounds,
         policy=f"{policy.name}, width {policy.hidden}, {policy.layers} layers",
     )
 
@@ -172,6 +174,8 @@ def _record(key: str, result: Mapping[str, Any], suite: Suite, results: Results)
         plan_digest=result["digests"]["plan"],
         weights_digest=result["digests"]["weights"],
         seconds=sum(result["seconds"].values()),
+        rounds=rounds_of(result),
+        generation=generation_of(result, suite, results),
     )
 
 

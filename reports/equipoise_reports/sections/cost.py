@@ -33,7 +33,8 @@ def view(study: Study) -> Table:
             rows.append(_row(card.id, runs))
     caption = (
         "Cost of one matched run, mean over blocks. Matching equalises training, not generation: "
-        "a rule that replays or forks pays here."
+        "a rule that replays or forks pays here. Where generation is limited, what prompts cost that were left out is "
+        "in these sums too: it was spent."
     )
     return Table("cost-table", caption, _COLUMNS, tuple(rows), sortable=True)
 
