@@ -10,9 +10,9 @@ from equipoise_stats.checks import check
 from equipoise_stats.contrasts import decompose, identity_gap, shares_of_volume
 from equipoise_stats.crosscheck import cross_check
 from equipoise_stats.digest import data_sha256
-from equipoise_stats.drafts import choose_engine, tabulate
+from equipoise_stats.drafts import STRATUM, Engine, choose_engine, tabulate
 from equipoise_stats.findings import check_controls, judge_hypotheses
-from equipoise_stats.layout import Layout, lay_out
+from equipoise_stats.layout import Layout
 from equipoise_stats.learning import learning
 from equipoise_stats.naive import naive
 from equipoise_stats.records import Question, RunScore, TaskScore
@@ -46,11 +46,11 @@ def analyse(
     check(runs, tasks, question, base)
     if question.look is not None:
         runs, tasks, base = _first(question.look, runs, tasks, base)
-    tables = [tabulate(lay_out(_first(n, runs, (), {})[0], question)) for n in question.looked] or [
-        tabulate(lay_out(runs, question))
+    tables = [tabulate(_first(n, runs, (), {})[0], question) for n in question.looked] or [
+        tabulate(runs, question)
     ]
     layout, stratum = tables[-1].layout, tables[-1].stratum
-    engine = choose_engine(layout, question)
+    engine = choose_engine(tables[-1], question)
     contrasts = decompose(tables, question, engine)
     by_key = {(c.condition, c.kind): c for c in contrasts}
     controls = check_controls(by_key, question)
@@ -79,7 +79,7 @@ def analyse(
         naive=naive(runs, question),
         mde=detectable(layout, stratum, contrasts, question, engine),
         learning=learning(runs, question, base),
-        notes=_notes(runs, layout, controls, question),
+        notes=_notes(runs, layout, controls, question, engine),
         data_sha256=data_sha256(runs, tasks, base),
     )
 
@@ -107,11 +107,16 @@ def _crossings(contrasts: Sequence[Contrast]) -> dict[str, int]:
 
 
 def _notes(
-    runs: Sequence[RunScore], layout: Layout, controls: Sequence[ControlCheck], question: Question
+    runs: Sequence[RunScore],
+    layout: Layout,
+    controls: Sequence[ControlCheck],
+    question: Question,
+    engine: Engine,
 ) -> tuple[str, ...]:
     notes = [f"deviation: {sentence}" for sentence in question.deviations]
     notes += [c.sentence for c in controls if c.passed is not True]
-    notes += [f"block {left.block} is left out: {left.reason}" for left in layout.left_out]
+    fate = "left out" if engine.name == STRATUM else "incomplete, its other cells are used"
+    notes += [f"block {left.block} is {fate}: {left.reason}" for left in layout.left_out]
     notes += list(layout.barred.values())
     diverged = sum(run.diverged for run in runs)
     if diverged:

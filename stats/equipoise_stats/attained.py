@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise_stats import power
 from equipoise_stats.decomposition import CONTENT, VOLUME, contrast, correlation, family
-from equipoise_stats.drafts import STRATUM, Engine
+from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, figure_of
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Detectable
@@ -29,14 +29,14 @@ def detectable(
         question: level, power and families.
         engine: the primary analysis.
     """
-    sd = _attained_sd(stratum, contrasts, engine)
-    blocks, members = len(layout.blocks), len(family(CONTENT, question))
+    blocks = layout.ragged.shape[1] if engine.name == MIXED else len(layout.blocks)
+    sd, members = _attained_sd(stratum, contrasts, engine, blocks), len(family(CONTENT, question))
     if sd is None or sd * sd < NO_VARIATION or blocks < 2:
         said = "No detectable effect can be given: nothing varies, or nothing can be estimated."
         return Detectable(sd, blocks, members, question.power, None, None, said)
-    found = {c.kind for c in contrasts if c.m0 is not None and c.in_family}
+    found = {c.kind for c in contrasts if c.se is not None and c.in_family}
     content, volume = (
-        _detectable_kind(kind, sd, layout, question, engine) if kind in found else None
+        _detectable_kind(kind, sd, blocks, layout, question, engine) if kind in found else None
         for kind in (CONTENT, VOLUME)
     )
     if content is None:
@@ -49,24 +49,30 @@ def detectable(
     return Detectable(sd, blocks, members, question.power, content, volume, said)
 
 
-def _detectable_kind(kind: str, sd: float, layout: Layout, question: Question, engine: Engine) -> float:
+def _detectable_kind(
+    kind: str, sd: float, blocks: int, layout: Layout, question: Question, engine: Engine
+) -> float:
     vectors = [contrast(condition, kind, question) for condition in family(kind, question)]
     shared = correlation(vectors)
     return power.planned_mde(
         sd,
-        len(layout.blocks),
+        blocks,
         len(vectors),
         question.alpha,
-        cells=len(layout.cells) if engine.name == STRATUM else 2,
+        cells=2 if engine.name == PAIRED else len(layout.cells),
         size=float(sum(weight * weight for weight in vectors[0].values())),
         correlation=float(shared[0, 1]) if engine.max_t and len(vectors) > 1 else None,
         power=question.power,
     )
 
 
-def _attained_sd(stratum: Stratum | None, contrasts: Sequence[Contrast], engine: Engine) -> float | None:
+def _attained_sd(
+    stratum: Stratum | None, contrasts: Sequence[Contrast], engine: Engine, blocks: int
+) -> float | None:
     if engine.name == STRATUM:
         return None if stratum is None else math.sqrt(float(stratum.ms_error))
-    # paired: the SD of a run that gives the mean squared SE of the CONTENT contrasts
-    squares = [c.m1h.se**2 * (c.m1h.df + 1) / 2 for c in contrasts if c.kind == CONTENT and c.m1h is not None]
+    # the SD of a run that gives the mean squared SE of the CONTENT contrasts
+    found = [figure_of(c, engine.name) for c in contrasts if c.kind == CONTENT]
+    counts = [(f, f.df + 1 if engine.name == PAIRED else blocks) for f in found if f is not None]
+    squares = [f.se**2 * count / 2 for f, count in counts]
     return float(np.sqrt(np.mean(squares))) if squares else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,16 +16,19 @@ from equipoise_stats.decomposition import (
     REPORTED,
     TOTAL,
     VOLUME,
+    Vector,
     contrast,
     correlation,
     family,
 )
-from equipoise_stats.drafts import PAIRED, STRATUM, Engine, Key, Table, draft_all, figure_of
+from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Key, Table, draft_all, figure_of
 from equipoise_stats.families import Adjusted, Evidence, Level
+from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Estimate, Swap, Verdict, VolumeShare
 from equipoise_stats.shares import volume_share
 
+FloatArray = npt.NDArray[np.float64]
 _RATIO = 2.0
 """Beyond it, either way, runs do not vary alike and the paired analysis should have been registered."""
 
@@ -44,20 +47,26 @@ class Judged:
         return verdicts.verdict(self.evidence[key].figure, self.adjusted[key], level.alpha, level.margin)
 
 
-def judge_all(evidence: Mapping[Key, Evidence], question: Question, *, max_t: bool) -> Judged:
+Correlate = Callable[[Sequence[Vector]], FloatArray]
+"""The correlation of contrasts in a fit; without one a family is decided by Holm."""
+
+
+def judge_all(
+    evidence: Mapping[Key, Evidence], question: Question, correlate: Correlate | None = None
+) -> Judged:
     """Adjust every contrast within its family, and the families behind their gates.
 
     Args:
         evidence: of the contrasts with a test.
         question: the registered question.
-        max_t: decide by the largest t, for figures with the common error of a balanced layout.
+        correlate: given where the largest t decides.
     """
     level = sequential_evidence.level_of(question)
     adjusted: dict[str, dict[str, Adjusted]] = {}
     members = {kind: family(kind, question) for kind in REPORTED}
     for kind, names in members.items():
         inside = {c: evidence[c, kind] for c in names if (c, kind) in evidence}
-        shared = correlation([contrast(c, kind, question) for c in names]) if max_t and names else None
+        shared = correlate([contrast(c, kind, question) for c in names]) if correlate and names else None
         adjusted[kind] = families.adjust(names, inside, level, shared)
     gated = families.gatekeep(adjusted, members, question.gatekeeping)
     done = {
@@ -77,27 +86,31 @@ def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tu
     looks = [draft_all(table, question, engine) for table in tables]
     now, layout = looks[-1], tables[-1].layout
     swaps = _swaps(tables[-1], now, question)
-    series = [_judge_looks(looks[: place + 1], question, engine.name, engine) for place in range(len(looks))]
-    primary = series[-1]
-    other = PAIRED if engine.name == STRATUM else STRATUM
-    beside = _judge_looks(looks, question, other, engine)
+    correlate = correlation_in(tables[-1], engine.name) if engine.max_t else None
+    series = [
+        judge_looks(looks[: place + 1], question, engine.name, correlate) for place in range(len(looks))
+    ]
+    primary, other = series[-1], PAIRED
+    if engine.name == PAIRED:
+        other = MIXED if layout.left_out else STRATUM
+    beside = judge_looks(looks, question, other, correlation_in(tables[-1], other) if engine.max_t else None)
     done = []
     for key, draft in now.items():
         found = figure_of(draft, engine.name)
-        if found is None:
+        if found is None or draft.verdict is not Verdict.INCONCLUSIVE:
             done.append(draft)
         elif key not in primary.adjusted:
             done.append(_untested(draft, found))
         else:
-            judged = _judged(draft, primary, question, len(layout.blocks), len(layout.cells))
+            judged = _judged(draft, primary, question, _blocks(layout, engine.name), len(layout.cells))
             judged = _flagged(judged, beside.verdict(key, sequential_evidence.level_of(question)), other)
             path = [figure_of(look[key], engine.name) for look in looks]
             done.append(_with_path(judged, path, series, question))
     return tuple(replace(c, m1r=swaps.get(c.condition) if c.kind == CONTENT else None) for c in done)
 
 
-def _judge_looks(
-    looks: Sequence[Mapping[Key, Contrast]], question: Question, name: str, engine: Engine
+def judge_looks(
+    looks: Sequence[Mapping[Key, Contrast]], question: Question, name: str, correlate: Correlate | None
 ) -> Judged:
     """What an analysis makes of the contrasts at the last of some looks."""
     at = replace(question, look=question.looked[len(looks) - 1]) if question.looked else question
@@ -106,7 +119,32 @@ def _judge_looks(
         found = sequential_evidence.evidence([figure_of(look[key], name) for look in looks], at)
         if found is not None:
             evidence[key] = found
-    return judge_all(evidence, at, max_t=engine.max_t and name == STRATUM)
+    return judge_all(evidence, at, correlate)
+
+
+def correlation_in(table: Table, name: str) -> Correlate | None:
+    """The correlation of contrasts under an analysis; None for the paired one, which has no common error."""
+    if name == STRATUM:
+        return correlation
+    mixed = table.mixed
+    if name == PAIRED or isinstance(mixed, str):
+        return None
+
+    def correlate(vectors: Sequence[Vector]) -> FloatArray:
+        # Members that cannot be estimated are taken as independent, which bounds the others from above (Sidak).
+        shared = np.eye(len(vectors))
+        kept = [i for i, vector in enumerate(vectors) if vector and mixed.has(vector)]
+        if kept:
+            covariance = mixed.covariance([vectors[i] for i in kept])
+            size = np.sqrt(np.diag(covariance))
+            shared[np.ix_(kept, kept)] = covariance / np.outer(size, size)
+        return shared
+
+    return correlate
+
+
+def _blocks(layout: Layout, engine: str) -> int:
+    return layout.ragged.shape[1] if engine == MIXED else len(layout.blocks)
 
 
 def _untested(draft: Contrast, figure: Estimate) -> Contrast:
@@ -163,7 +201,7 @@ def _blocks_to_settle(
         question.smallest_effect,
         size,
         question.alpha,
-        cells=cells if draft.engine == STRATUM else 2,
+        cells=2 if draft.engine == PAIRED else cells,
         size=squares,
         power=question.power,
     )
@@ -173,7 +211,9 @@ def _flagged(judged: Contrast, beside: Verdict | None, other: str) -> Contrast:
     """Set beside the verdict what speaks against the analysis that it comes from."""
     flags = []
     if beside is not None and beside is not judged.verdict:
-        name = "the paired analysis" if other == PAIRED else "the exact error stratum"
+        name = {PAIRED: "the paired analysis", STRATUM: "the exact error stratum", MIXED: "the mixed model"}[
+            other
+        ]
         flags.append(f"{name} says {beside}")
     ratio = judged.sd_ratio
     if ratio is not None and not 1 / _RATIO <= ratio <= _RATIO:
@@ -195,11 +235,17 @@ def _with_path(
 
 
 def _swaps(table: Table, drafts: Mapping[Key, Contrast], question: Question) -> dict[str, Swap]:
-    layout, nulls = table.layout, {}
+    nulls = {}
     for (condition, kind), draft in drafts.items():
-        if kind == CONTENT and draft.m0 is not None:
-            rule = layout.y[layout.cells.index((condition, "matched"))]
-            nulls[condition] = swap.swap_null(rule, layout.twins[condition])
+        scores = table.layout.swaps.get(condition)
+        if (
+            kind == CONTENT
+            and draft.vector
+            and draft.m1h is not None
+            and scores is not None
+            and len(scores) > 1
+        ):
+            nulls[condition] = swap.swap_null(scores[:, 0], scores[:, 1:])
     return swap.swap_tests(nulls, family(CONTENT, question), question.alpha)
 
 
@@ -217,15 +263,20 @@ def shares_of_volume(
 
 def _volume_and_total(
     condition: str, table: Table, by_key: Mapping[Key, Contrast], question: Question, engine: Engine
-) -> npt.NDArray[np.float64] | None:
-    if any((c := by_key.get((condition, kind))) is None or c.m0 is None for kind in (VOLUME, TOTAL)):
+) -> FloatArray | None:
+    """(2, 2) covariance of VOLUME and TOTAL; None where either has no figure."""
+    if any(by_key[condition, kind].se is None for kind in (VOLUME, TOTAL)):
         return None
-    vectors = np.array(
-        [table.layout.coefficients(contrast(condition, kind, question)) for kind in (VOLUME, TOTAL)]
-    )
-    return figures.joint_covariance(
-        table.layout.y, vectors, table.stratum if engine.name == STRATUM else None
-    )
+    named = [contrast(condition, kind, question) for kind in (VOLUME, TOTAL)]
+    if engine.name == MIXED and not isinstance(table.mixed, str):
+        return table.mixed.covariance(named)
+    layout = table.layout
+    vectors = np.array([layout.coefficients(vector) for vector in named])
+    if engine.name == STRATUM:
+        return figures.joint_covariance(layout.y, vectors, table.stratum)
+    used = (vectors != 0).any(axis=0)
+    scores = layout.ragged[used][:, np.isfinite(layout.ragged[used]).all(axis=0)]
+    return None if scores.shape[1] < 2 else figures.joint_covariance(scores, vectors[:, used], None)
 
 
 def identity_gap(contrasts: tuple[Contrast, ...]) -> float | None:

@@ -45,6 +45,19 @@ def paired(y: FloatArray, coefficients: FloatArray, alpha: float) -> Estimate:
     return of_differences(coefficients @ y, alpha)
 
 
+def available(ragged: FloatArray, coefficients: FloatArray, alpha: float) -> Estimate | None:
+    """The same over the blocks that have every cell of the contrast; None where fewer than two have.
+
+    Args:
+        ragged: (C, blocks) success rates, NaN where a block lacks the cell.
+        coefficients: (C,).
+        alpha: two-sided level of the interval.
+    """
+    used = coefficients != 0
+    scores = ragged[used][:, np.isfinite(ragged[used]).all(axis=0)]
+    return None if scores.shape[1] < 2 else of_differences(coefficients[used] @ scores, alpha)
+
+
 def of_differences(differences: FloatArray, alpha: float) -> Estimate:
     """The t test that (S,) differences have mean zero, S >= 2."""
     blocks = differences.shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +32,10 @@ class Layout:
         blocks: the S complete blocks, ascending.
         y: (C, S) success rates; twins of a block are averaged.
         twins: per condition with a twin cell, the (S, K) success rates of its K twins.
-        left_out: blocks with a cell missing.
+        ragged: (C, all blocks) success rates, NaN where a block has no run of the cell.
+        swaps: per condition with twins, the (S', 1 + K) success rates of the rule and its K twins in the blocks
+            that have them all.
+        left_out: blocks with a cell missing; the exact stratum cannot use them.
         absent: why a cell has no place in the layout although a contrast may ask for it.
         barred: why a cell may not be used: its budget was broken.
     """
@@ -40,6 +44,8 @@ class Layout:
     blocks: tuple[int, ...]
     y: FloatArray
     twins: Mapping[str, FloatArray]
+    ragged: FloatArray
+    swaps: Mapping[str, FloatArray]
     left_out: tuple[LeftOut, ...]
     absent: Mapping[Cell, str]
     barred: Mapping[Cell, str]
@@ -81,7 +87,7 @@ def lay_out(runs: Sequence[RunScore], question: Question) -> Layout:
     absent = _absent(scores, question)
     cells = tuple(
         cell
-        for cell in _possible_cells(question)
+        for cell in possible_cells(question)
         if cell in scores and cell not in barred and cell not in absent
     )
     width = {cell: len({twin for by_twin in scores[cell].values() for twin in by_twin}) for cell in cells}
@@ -95,7 +101,40 @@ def lay_out(runs: Sequence[RunScore], question: Question) -> Layout:
     full = {cell: _block_scores(scores[cell], blocks, width[cell]) for cell in cells}
     y = np.array([full[cell].mean(axis=1) for cell in cells]).reshape(len(cells), len(blocks))
     twins = {cell[0]: full[cell] for cell in cells if cell[1] == "twin"}
-    return Layout(cells, tuple(blocks), y, twins, tuple(left_out), absent, barred)
+    every = sorted({r.block for r in runs})
+    ragged = np.array([[_mean(scores[cell].get(block)) for block in every] for cell in cells])
+    swaps = {
+        condition: _swappable(scores[condition, "matched"], scores[condition, "twin"])
+        for condition in twins
+        if (condition, "matched") in cells
+    }
+    return Layout(
+        cells,
+        tuple(blocks),
+        y,
+        twins,
+        ragged.reshape(len(cells), len(every)),
+        swaps,
+        tuple(left_out),
+        absent,
+        barred,
+    )
+
+
+def _mean(by_twin: Mapping[int, float] | None) -> float:
+    return math.nan if not by_twin else float(np.mean([by_twin[twin] for twin in sorted(by_twin)]))
+
+
+def _swappable(
+    rule: Mapping[int, Mapping[int, float]], twins: Mapping[int, Mapping[int, float]]
+) -> FloatArray:
+    width = max(len(by_twin) for by_twin in twins.values())
+    rows = [
+        [rule[block][0], *(twins[block][twin] for twin in sorted(twins[block]))]
+        for block in sorted(set(rule) & set(twins))
+        if len(twins[block]) == width
+    ]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), 1 + width)
 
 
 def _scores(runs: Sequence[RunScore]) -> Scores:
@@ -105,7 +144,8 @@ def _scores(runs: Sequence[RunScore]) -> Scores:
     return scores
 
 
-def _possible_cells(question: Question) -> tuple[Cell, ...]:
+def possible_cells(question: Question) -> tuple[Cell, ...]:
+    """The cells that a suite may have, in its order; a twin that is the rule itself is none."""
     return tuple(
         (condition, arm)
         for condition in question.conditions
@@ -118,7 +158,7 @@ def _absent(scores: Scores, question: Question) -> dict[Cell, str]:
     run_arms = {arm for _, arm in scores}
     return {
         cell: f"the {cell[1]} arm was not run" if cell[1] not in run_arms else f"{cell_name(cell)} has no run"
-        for cell in _possible_cells(question)
+        for cell in possible_cells(question)
         if cell not in scores
     }
 

@@ -108,7 +108,7 @@ class Contrast:
     Attributes:
         in_family: whether it shares the level of its kind's family.
         reasons: why there is no figure, where there is none.
-        engine: ``exact-stratum`` or ``paired``.
+        engine: ``exact-stratum``, ``mixed`` or ``paired``: where the figures come from, of ``m0``, ``m1``, ``m1h``.
         p: of this look alone.
         p_adjusted: over the looks so far, within the family and behind its gate; equal to ``p`` outside all.
         ci: 95 % interval (at 1 - alpha) for this contrast alone, repeated over the looks.
@@ -124,6 +124,8 @@ class Contrast:
             one of them cannot be told.
         path: its looks so far.
         vector: coefficients by ``condition.arm``.
+        m0: exact stratum of complete blocks; ``m1`` mixed model of all runs (Satterthwaite), ``m1_kr`` the same after
+            Kenward and Roger; ``m1h`` paired by block; ``m1r`` swap of rule and twin.
     """
 
     condition: str
@@ -153,6 +155,8 @@ class Contrast:
     sd_ratio: float | None = None
     path: tuple[LookPoint, ...] = ()
     m0: Estimate | None = None
+    m1: Estimate | None = None
+    m1_kr: Estimate | None = None
     m1h: Estimate | None = None
     m1r: Swap | None = None
 
