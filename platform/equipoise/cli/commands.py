@@ -20,6 +20,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("Run a small study from registration to report.", _STUDY),
     "check": Entry("Report every fault of a suite, or its summary.", _STUDY),
     "plan": Entry("Show cells, cost and the smallest effect that can be detected.", _STUDY),
+    "power": Entry("Show what the plan of a suite can detect, and how often it would err.", _STUDY),
     "register": Entry("Freeze a suite and chain it to the registrations before it.", _STUDY),
     "tune": Entry("Search hyper-parameters alike for every condition, and freeze the choice.", _STUDY),
     "run": Entry("Run a registered suite; the same command again resumes it.", _STUDY),

@@ -11,7 +11,7 @@ from equipoise_conditions.twins import Twin
 from equipoise_preregistration import Suite
 from equipoise_stats import planned_mde
 
-__all__ = ["outline"]
+__all__ = ["has_content", "outline"]
 
 
 def outline(suite: Suite, sd: float, pilot: Pilot | None = None) -> dict[str, Any]:
@@ -31,9 +31,9 @@ def outline(suite: Suite, sd: float, pilot: Pilot | None = None) -> dict[str, An
     tasks, evaluation = suite.environment.tasks, suite.evaluation
     judged = tasks.pool * evaluation.episodes_per_task + tasks.held_out * evaluation.held_out_episodes
     family = [
-        c.id for c in suite.conditions if not c.baseline and c.control is None and _has_content(suite, c.id)
+        c.id for c in suite.conditions if not c.baseline and c.control is None and has_content(suite, c.id)
     ]
-    told_apart = any(_has_content(suite, c.id) for c in suite.conditions)
+    told_apart = any(has_content(suite, c.id) for c in suite.conditions)
     collected = tasks.pool * suite.collection.rollouts_per_task
     content = told_apart and suite.arms.matched and suite.arms.twins > 0 and suite.blocks > 1
     return {
@@ -64,8 +64,23 @@ def outline(suite: Suite, sd: float, pilot: Pilot | None = None) -> dict[str, An
         "assumed_sd": sd,
         "pilot": None if pilot is None else pilot.name,
         "cells_by_arm": rows,
-        "warnings": [*_warnings(suite), *outlook_warnings(suite, rows)],
+        "warnings": [*_warnings(suite), *outlook_warnings(suite, rows), *_of_the_pilot(suite, pilot)],
     }
+
+
+def _of_the_pilot(suite: Suite, pilot: Pilot | None) -> list[str]:
+    if pilot is None:
+        return []
+    found = [
+        f"{pilot.name} was run with another {name}: what its rules leave and cost may be far from this suite's"
+        for name in pilot.differs(suite)
+    ]
+    if pilot.suite == suite:
+        found.append(
+            f"{pilot.name} is this suite itself, whose blocks have been looked at: its numbers say what was run; plan "
+            "another suite from a pilot under another `seed`"
+        )
+    return found
 
 
 def _search(suite: Suite) -> dict[str, Any]:
@@ -78,7 +93,7 @@ def _search(suite: Suite) -> dict[str, Any]:
     return {"search_of_each_condition": granted}
 
 
-def _has_content(suite: Suite, condition: str) -> bool:
+def has_content(suite: Suite, condition: str) -> bool:
     """Whether a twin can differ from its rule; by the rule's card, before anything is measured."""
     rule, _ = condition_of(suite, condition)
     if rule.card.granularity == "episode":
@@ -90,7 +105,7 @@ def _warnings(suite: Suite) -> list[str]:
     """What a reader of the plan should know before anything is run."""
     if not suite.arms.twins:
         return []
-    silent = [c.id for c in suite.conditions if not _has_content(suite, c.id)]
+    silent = [c.id for c in suite.conditions if not has_content(suite, c.id)]
     return [
         f"{name}: one credit a trajectory, so a twin `{twin_of(suite, name)}` repeats its rule "
         "(shuffle_active_share 0) and CONTENT is 0 by construction; `twin: across` cuts the tie to the outcome"
@@ -102,5 +117,5 @@ def _cells_of_the_error(suite: Suite) -> int:
     """Cells that share one error: all of the layout with one twin a block, else the two of a paired contrast."""
     if suite.arms.twins != 1:
         return 2
-    told_apart = [c for c in suite.conditions if _has_content(suite, c.id)]
+    told_apart = [c for c in suite.conditions if has_content(suite, c.id)]
     return len(suite.conditions) * (suite.arms.native + suite.arms.matched) + len(told_apart)
