@@ -58,14 +58,26 @@ def plan(
         (name.replace("_", " "), _written(value)) for name, value in outlined.items() if name not in apart
     ]
     show_table("", ("", ""), rows)
-    show_table("Each run, by condition and arm", _COLUMNS, [_cell(row) for row in outlined["cells_by_arm"]])
+    _show_cells(outlined["cells_by_arm"], known=measured is not None)
     for warning in outlined["warnings"]:
         say(f"warning: {warning}")
     say(_source(outlined["pilot"]))
     say("The assumed spread is --sd; take it from a pilot on seeds that the suite does not use.")
 
 
-_COLUMNS = ("condition", "arm", "slots", "steps", "FLOPs", "time", "fill")
+_COLUMNS = ("condition", "arm", "leaves", "slots", "steps", "FLOPs", "time", "fill")
+
+
+def _show_cells(rows: list[dict[str, Any]], *, known: bool) -> None:
+    """A row for each condition and arm; before a pilot, when all conditions look alike, a row for each arm."""
+    if known:
+        show_table("Each run, by condition and arm", _COLUMNS, [_cell(row) for row in rows])
+        say(
+            "leaves: examples, and the optimizer steps they are worth, that the rule gives a run; slots: what it gets."
+        )
+        return
+    first = {row["arm"]: {**row, "condition": "each"} for row in reversed(rows)}
+    show_table("Each run, by arm", _COLUMNS, [_cell(first[arm]) for arm in reversed(first)])
 
 
 def _source(pilot: str | None) -> str:
@@ -73,7 +85,8 @@ def _source(pilot: str | None) -> str:
         return f"Examples, fills, FLOPs and times are means of {pilot}, scaled by the rollouts collected in a block."
     return (
         "Not known before credit is measured (?): how many examples each rule leaves, hence fills and repetition, "
-        "FLOPs and times. Run a few blocks under another `seed` in a folder of their own, and give it with --pilot."
+        "FLOPs and times. Run a few blocks under another `seed` in a folder of their own "
+        "(`equipoise run PILOT.yaml --exploratory --home pilot`), and give it with `--pilot pilot`."
     )
 
 
@@ -85,6 +98,7 @@ def _cell(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["condition"],
         row["arm"],
+        "?" if row["native_examples"] is None else f"{row['native_examples']} in {row['native_steps']}",
         number("slots"),
         number("steps"),
         number("flops", ".2e"),
@@ -97,11 +111,9 @@ def _filling(row: dict[str, Any]) -> str:
     """How the slots are filled, in words."""
     words = [row["fill"] or "?"]
     if row["share_repeated"]:
-        words.append(
-            f"{row['native_examples']} examples, {row['repetition']:g}x, {row['share_repeated']:.0%} repeated"
-        )
+        words.append(f"each shown {row['repetition']:g}x, {row['share_repeated']:.0%} of slots repeat one")
     if row["share_padding"]:
-        words.append(f"{row['native_examples']} examples, {row['share_padding']:.0%} padding")
+        words.append(f"{row['share_padding']:.0%} of slots are padding")
     if row["refills"]:
         words.append(f"about {row['refills']:g} further rollouts a task")
     if row["prompts"] is not None and row["prompts"] != row["of_prompts"]:

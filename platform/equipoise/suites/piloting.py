@@ -78,6 +78,11 @@ class Pilot:
             seconds_per_episode=judged / episodes if episodes else None,
         )
 
+    def differs(self, suite: Suite) -> tuple[str, ...]:
+        """Where the pilot is another experiment, so that its numbers are no measure of the suite's."""
+        here, there = (_circumstances(each) for each in (suite, self.suite))
+        return tuple(name for name, value in here.items() if value != there[name])
+
     def _cells(self, condition: str | None) -> Iterator[tuple[float, float, float, float, float]]:
         """Slots, operations and seconds of training, seconds of judging and its episodes, of each trained cell."""
         for result in self.results.values():
@@ -92,18 +97,31 @@ class Pilot:
 
 
 def read_pilot(home: Path, suite: Suite) -> Pilot:
-    """The newest suite in a project folder that measured the credit of this suite's conditions.
+    """The newest suite in a project folder that measured the credit of this suite's conditions, on other blocks.
+
+    Blocks are seeded by the seed of their suite and their number: under one seed, the blocks of two suites are the
+    same, and a plan that is made after a look at them is no plan.
 
     Raises:
-        HomeError: if there is none.
+        HomeError: if there is none, or only ones that used the suite's own seed.
         StoreError: if there is no store.
     """
     store = open_store(home.expanduser(), create=False)
-    known = []
+    known, own = [], []
     for pilot in _newest_first(store):
         if all(condition in _rules(pilot.suite) for condition in _rules(suite)) and _has_signals(pilot):
-            return pilot
+            if pilot.suite.seed != suite.seed:
+                return pilot
+            own.append(pilot.name)
         known.append(pilot.name)
+    if own:
+        message = (
+            f"expected a pilot on blocks that the suite does not use, found {', '.join(own)} in {home}, run under the "
+            f"suite's own seed ({suite.seed}): its blocks are those of the comparison, which nobody may look at before "
+            "it is registered; run a few blocks under another `seed` in a folder of their own, or give the suite "
+            "another one"
+        )
+        raise HomeError(message)
     wanted = ", ".join(condition.id for condition in suite.conditions)
     message = (
         f"expected a suite in {home} that measured the conditions {wanted} with the same rules and parameters, found "
@@ -141,6 +159,16 @@ def _flops_of_training(result: Mapping[str, Any]) -> float:
 
 def _rules(suite: Suite) -> list[tuple[str, str, dict[str, object]]]:
     return [(condition.id, condition.rule, dict(condition.parameters)) for condition in suite.conditions]
+
+
+def _circumstances(suite: Suite) -> dict[str, object]:
+    """What examples, costs and times depend on beside the rules; how many tasks there are is scaled."""
+    return {
+        "environment": suite.environment.model_dump(exclude={"tasks"}),
+        "policy": suite.policy.model_dump(),
+        "training.path": suite.training.path,
+        "collection.temperature": suite.collection.temperature,
+    }
 
 
 def _mean(costs: list[Cost]) -> Cost:

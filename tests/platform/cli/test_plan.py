@@ -55,9 +55,11 @@ def test_a_folder_without_the_conditions_is_no_pilot(command: "Command", small: 
 
 
 def test_a_pilot_tells_examples_costs_and_times(
-    command: "Command", small: Path, finished_pilot: Path
+    command: "Command", small: Path, finished_pilot: Path, tmp_path: Path
 ) -> None:
-    planned = json.loads(command("plan", small, "--json", "--pilot", finished_pilot).out)
+    other_seed = tmp_path / "other.yaml"
+    other_seed.write_text(small.read_text(encoding="utf-8").replace("seed: 5", "seed: 6"), encoding="utf-8")
+    planned = json.loads(command("plan", other_seed, "--json", "--pilot", finished_pilot).out)
     assert planned["pilot"].startswith("small @ ")
     for row in planned["cells_by_arm"]:
         # 8 tasks x 4 rollouts of 4 turns each.
@@ -67,7 +69,26 @@ def test_a_pilot_tells_examples_costs_and_times(
         assert row["flops"] > 0
         assert row["seconds"] > 0
     said = command("plan", small, "--home", finished_pilot)
-    # The suite itself has run there.
+    # The suite itself has run there: its numbers are told, and that they are no pilot's.
     assert "means of small @ " in said.out
+    assert "is this suite itself, whose blocks have been looked at" in said.out
+    shown = command("plan", other_seed, "--pilot", finished_pilot).out
+    assert "128 in 16" in shown
+    assert "looked at" not in shown
+    refused = command("plan", small, "--pilot", finished_pilot)
+    assert refused.code != 0
+    assert "run under the suite's own seed (5)" in refused.err
     other = command("plan", "demo", "--pilot", finished_pilot)
     assert "measured the conditions outcome, rloo" in other.err
+
+
+def test_before_a_pilot_conditions_that_look_alike_are_one_row_an_arm(
+    command: "Command", small: Path
+) -> None:
+    table = command("plan", small).out.partition("Each run, by arm")[2].partition("Not known")[0]
+    rows = [line.split() for line in table.splitlines() if line.strip().startswith("each")]
+    assert rows == [
+        ["each", "native", "?", "?", "?", "?", "?", "native"],
+        ["each", "matched", "?", "16", "2", "?", "?", "?"],
+        ["each", "twin", "?", "16", "2", "?", "?", "?"],
+    ]

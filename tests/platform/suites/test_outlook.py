@@ -6,6 +6,7 @@ import pytest
 
 from equipoise.suites.outlook import cells_outlook, outlook_warnings
 from equipoise.suites.piloting import Pilot
+from equipoise.suites.planning import outline
 from equipoise_budget import Cost
 from equipoise_preregistration import Suite
 
@@ -123,7 +124,7 @@ def test_a_pilot_without_a_finished_cell_knows_no_time() -> None:
         ({"under": "pad"}, 20, "69% of the slots are padding, more than half"),
         ({"under": "refill"}, 20, "about 9 further rollouts a task are needed, but the cap is 8"),
         ({}, 0, "no example in the pilot"),
-        ({"generation": {"rollout_tokens": 10}, "doubly": True}, 20, "not one prompt fits budget.generation"),
+        ({"generation": {"rollout_tokens": 16}, "doubly": True}, 20, "not one prompt fits budget.generation"),
     ],
 )
 def test_doubtful_budgets_are_warned_of(budget: dict[str, Any], left: int, said: str) -> None:
@@ -162,3 +163,16 @@ def test_rounds_share_the_slots_and_each_costs_its_collection() -> None:
     sparse = row(rows, "sparse", "matched")
     assert (sparse["fill"], sparse["repetition"]) == ("resample", 1.6)
     assert sparse["share_repeated"] == pytest.approx(1 - 20 * (1 - 0.95**32) / 32, abs=5e-4)
+
+
+def test_a_pilot_of_another_experiment_is_told() -> None:
+    suite = suite_of()
+    wide = suite.model_copy(update={"policy": suite.policy.model_copy(update={"hidden": 16})})
+    tasks = suite.environment.tasks.model_copy(update={"pool": 4})
+    fewer = suite.model_copy(update={"environment": suite.environment.model_copy(update={"tasks": tasks})})
+    assert pilot_of(suite).differs(suite) == ()
+    assert pilot_of(suite).differs(fewer) == ()
+    assert pilot_of(wide).differs(suite) == ("policy",)
+    assert any(
+        "was run with another policy" in words for words in outline(suite, 0.04, pilot_of(wide))["warnings"]
+    )
