@@ -230,8 +230,8 @@ def test_both_sides_are_matched_or_the_refusal_names_what_binds(ran: Any, rerun:
     assert len(result["generation"]["prompts"]["prompts"]) == 1
     task = ran.batch("b0/collect").trajectories.task_of_turn[Plan.load(folder / "plan.npz").example]
     assert len(set(task.tolist())) == 1
-    refused, _ = rerun("b0/cell/outcome/twin/0", generation={"environment_steps": 1}, doubly=True)
-    assert "environment_steps: the limit 1 allows 0 of 2 prompts" in refused["message"]
+    refused, _ = rerun("b0/cell/outcome/twin/0", generation={"environment_steps": 4}, doubly=True)
+    assert "environment_steps: the limit 4 allows 0 of 2 prompts" in refused["message"]
     assert len(refused["breaches"]) == 1
 
 
