@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from equipoise_stats.lmm.model import FloatArray, IntArray, Problem, RandomTerm
+from equipoise_stats.lmm.model import IntArray, Problem, RandomTerm
 
 Hash = npt.NDArray[np.uint64]
 
@@ -74,8 +74,3 @@ def _mixed(word: Hash) -> Hash:
     word = (word ^ (word >> np.uint64(30))) * _FIRST
     word = (word ^ (word >> np.uint64(27))) * _SECOND
     return np.asarray(word ^ (word >> np.uint64(31)), dtype=np.uint64)
-
-
-def as_float(problem: Problem) -> FloatArray:
-    """(n, p + 1) the fixed design with the response behind it."""
-    return np.column_stack([problem.X, problem.y])

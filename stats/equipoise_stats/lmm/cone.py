@@ -65,12 +65,17 @@ class Block:
         """(k, k - r) orthonormal basis of the null space."""
         if self.rank == 0:
             return np.eye(self.size)
+        if self.rank == self.size:
+            return np.empty((self.size, 0))
         full = np.linalg.qr(self.vectors, mode="complete")[0]
         return np.asarray(full[:, self.rank :], dtype=np.float64)
 
 
 def block(matrix: FloatArray) -> Block:
     """The nearest point of the cone (Higham 1988): negative eigenvalues become 0."""
+    if len(matrix) == 1:
+        value = matrix[0]
+        return Block(np.ones((1, 1)), value) if value[0] > 0 else Block(np.empty((1, 0)), np.empty(0))
     values, vectors = np.linalg.eigh(matrix)
     keep = values > NEGLIGIBLE * max(float(values[-1]), 0.0)
     keep &= values > 0
@@ -101,6 +106,8 @@ class Chart:
         r, rest = self.base.rank, self.base.size - self.base.rank
         found = np.zeros((len(self.directions), len(self.directions)))
         start = r * (r + 1) // 2
+        if not (r and rest):
+            return found
         normal = self.base.normal
         pressed = normal.T @ gradient @ normal
         for i in range(rest):
@@ -114,6 +121,9 @@ class Chart:
         r = self.base.rank
         if r == 0:
             return self.base, False
+        if self.base.size == 1:
+            moved = self.base.values + step
+            return block(moved[None]), bool(moved[0] <= NEGLIGIBLE * self.base.values[0])
         u, normal = self.base.vectors, self.base.normal
         tangent = np.tensordot(step, self.directions, axes=1)
         inner = np.diag(self.base.values) + u.T @ tangent @ u
@@ -128,6 +138,8 @@ class Chart:
 
 def chart(base: Block) -> Chart:
     """The chart of the face on which a point lies."""
+    if base.size == 1:
+        return Chart(base, np.ones((base.rank, 1, 1)))
     u, normal, r = base.vectors, base.normal, base.rank
     found = []
     for j in range(r):

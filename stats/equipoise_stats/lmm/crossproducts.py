@@ -118,50 +118,79 @@ def sum_rows(problem: Problem, layout: Layout) -> CrossProducts:
         problem: the rows; codes refer to the levels of the layout.
         layout: where the effects stand.
     """
-    root = None if problem.weights is None else np.sqrt(problem.weights)
-    fixed = np.column_stack([problem.X, problem.y])
-    designs = [term.design for term in problem.terms]
-    if root is not None:
-        fixed = fixed * root[:, None]
-        designs = [design * root[:, None] for design in designs]
-    lead_columns = [(t, a) for t in layout.lead for a in range(layout.widths[t])]
-    dense_columns = [(t, a) for t in layout.dense for a in range(layout.widths[t])]
-    codes = [term.codes for term in problem.terms]
-    count = layout.lead_levels
-
-    def summed(one: tuple[int, int], other: tuple[int, int]) -> FloatArray:
-        (t, a), (u, b) = one, other
-        pair = codes[t] * layout.levels[u] + codes[u]
-        sums = np.bincount(pair, designs[t][:, a] * designs[u][:, b], layout.levels[t] * layout.levels[u])
-        return sums.reshape(layout.levels[t], layout.levels[u])
-
-    lead = np.empty((len(lead_columns), len(lead_columns), count))
-    cross = np.empty((layout.size, len(lead_columns), count))
-    dense = np.empty((layout.size, layout.size))
-    for i, (t, a) in enumerate(lead_columns):
-        for j, (u, b) in enumerate(lead_columns[: i + 1]):
-            product = designs[t][:, a] * designs[u][:, b]
-            lead[i, j] = lead[j, i] = np.bincount(codes[layout.lead[0]], product, count)
-        for v, c in dense_columns:
-            cross[layout.part(v, c), i] = summed((v, c), (t, a))
-    for i, one in enumerate(dense_columns):
-        for other in dense_columns[: i + 1]:
-            block = summed(one, other)
-            dense[layout.part(*one), layout.part(*other)] = block
-            dense[layout.part(*other), layout.part(*one)] = block.T
-    lead_fixed = np.empty((len(lead_columns), count, fixed.shape[1]))
-    dense_fixed = np.empty((layout.size, fixed.shape[1]))
-    for j, column in enumerate(fixed.T):
-        for i, (t, a) in enumerate(lead_columns):
-            lead_fixed[i, :, j] = np.bincount(codes[t], designs[t][:, a] * column, count)
-        for t, a in dense_columns:
-            sums = np.bincount(codes[t], designs[t][:, a] * column, layout.levels[t])
-            dense_fixed[layout.part(t, a), j] = sums
+    rows = _Rows(problem, layout)
     log_weights = 0.0 if problem.weights is None else float(np.log(problem.weights).sum())
-    triangle = _triangle(fixed)
+    lead, cross = rows.lead()
+    lead_fixed, dense_fixed = rows.fixed_sums()
     return CrossProducts(
-        layout, problem.y.size, log_weights, triangle, lead, cross, dense, lead_fixed, dense_fixed
+        layout,
+        problem.y.size,
+        log_weights,
+        _triangle(rows.fixed),
+        lead,
+        cross,
+        rows.dense(),
+        lead_fixed,
+        dense_fixed,
     )
+
+
+class _Rows:
+    """One chunk of rows, multiplied by the roots of their weights, and its sums."""
+
+    def __init__(self, problem: Problem, layout: Layout) -> None:
+        root = 1.0 if problem.weights is None else np.sqrt(problem.weights)[:, None]
+        self.layout = layout
+        self.fixed = np.column_stack([problem.X, problem.y]) * root
+        self.designs = [term.design * root for term in problem.terms]
+        self.codes = [term.codes for term in problem.terms]
+        self.lead_columns = [(t, a) for t in layout.lead for a in range(layout.widths[t])]
+        self.dense_columns = [(t, a) for t in layout.dense for a in range(layout.widths[t])]
+
+    def _summed(self, one: tuple[int, int], other: tuple[int, int]) -> FloatArray:
+        """(levels, levels) sums of the product of two columns over the rows of each pair of groups."""
+        (t, a), (u, b) = one, other
+        levels = self.layout.levels
+        pair = self.codes[t] * levels[u] + self.codes[u]
+        sums = np.bincount(pair, self.designs[t][:, a] * self.designs[u][:, b], levels[t] * levels[u])
+        return sums.reshape(levels[t], levels[u])
+
+    def lead(self) -> tuple[FloatArray, FloatArray]:
+        """(K, K, L) Z1'Z1 by groups and (q2, K, L) Z2'Z1."""
+        layout, width = self.layout, len(self.lead_columns)
+        own = np.empty((width, width, layout.lead_levels))
+        cross = np.empty((layout.size, width, layout.lead_levels))
+        codes = self.codes[layout.lead[0]]
+        for i, (t, a) in enumerate(self.lead_columns):
+            for j, (u, b) in enumerate(self.lead_columns[: i + 1]):
+                product = self.designs[t][:, a] * self.designs[u][:, b]
+                own[i, j] = own[j, i] = np.bincount(codes, product, layout.lead_levels)
+            for v, c in self.dense_columns:
+                cross[layout.part(v, c), i] = self._summed((v, c), (t, a))
+        return own, cross
+
+    def dense(self) -> FloatArray:
+        """(q2, q2) Z2'Z2."""
+        found = np.empty((self.layout.size, self.layout.size))
+        for i, one in enumerate(self.dense_columns):
+            for other in self.dense_columns[: i + 1]:
+                sums = self._summed(one, other)
+                found[self.layout.part(*one), self.layout.part(*other)] = sums
+                found[self.layout.part(*other), self.layout.part(*one)] = sums.T
+        return found
+
+    def fixed_sums(self) -> tuple[FloatArray, FloatArray]:
+        """(K, L, p + 1) Z1'[X y] and (q2, p + 1) Z2'[X y]."""
+        layout, columns = self.layout, self.fixed.shape[1]
+        lead = np.empty((len(self.lead_columns), layout.lead_levels, columns))
+        dense = np.empty((layout.size, columns))
+        for j, column in enumerate(self.fixed.T):
+            for i, (t, a) in enumerate(self.lead_columns):
+                lead[i, :, j] = np.bincount(self.codes[t], self.designs[t][:, a] * column, layout.lead_levels)
+            for t, a in self.dense_columns:
+                sums = np.bincount(self.codes[t], self.designs[t][:, a] * column, layout.levels[t])
+                dense[layout.part(t, a), j] = sums
+        return lead, dense
 
 
 def _triangle(rows: FloatArray) -> FloatArray:

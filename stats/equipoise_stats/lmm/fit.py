@@ -91,6 +91,11 @@ def fit_summaries(
     return _described(Solution(problem, best.at, best.by_tau, reml), certificate)
 
 
+def fit_standardised(system: System, *, reml: bool) -> Ascent:
+    """The optimum in standardised units, from as many starts as the surface asks for."""
+    return _best(system, reml)[0]
+
+
 def _best(system: System, reml: bool) -> tuple[Ascent, int]:
     best = ascend(_start(system, FIRST_START, reml), reml)
     starts = 1

@@ -103,27 +103,45 @@ def table(fit: Fit, terms: Mapping[str, FloatArray], method: Method = "satterthw
     return {name: f_test(fit, L, method) for name, L in terms.items()}
 
 
-def type_three(
-    X: FloatArray, coded: FloatArray, columns: Mapping[str, tuple[int, ...]]
-) -> dict[str, FloatArray]:
-    """Rows for the tests of type III: each term's effects when all others are averaged over evenly.
+def type_one(X: FloatArray, columns: Mapping[str, tuple[int, ...]]) -> dict[str, FloatArray]:
+    """Rows for sequential tests (type I): each term beside those before it. For one term this is type III as well.
+
+    The rows are those of the triangle of X with a unit diagonal (Goodnight 1980, SAS R-106: Doolittle's method).
+    With several rows the denominator's degrees of freedom depend on the rows chosen, not only on their span; these are
+    lmerTest's for a model of one term.
 
     Args:
         X: (n, p) the fitted design, of full column rank.
-        coded: (n, p) the same columns' space with factors coded by contrasts that sum to zero.
-        columns: for each term its columns in ``coded``.
+        columns: for each term its columns of X.
+    """
+    triangle = np.linalg.qr(X, mode="r")
+    unit = triangle / np.diag(triangle)[:, None]
+    return {name: unit[list(index)] for name, index in columns.items()}
+
+
+def type_three(
+    X: FloatArray, centred: FloatArray, columns: Mapping[str, tuple[int, ...]]
+) -> dict[str, FloatArray]:
+    """Rows for the tests of type III: each term's effects when the other factors' levels count evenly.
+
+    Args:
+        X: (n, p) the fitted design, of full column rank.
+        centred: (n, p) the same columns' space with centred indicators: the column of a level is 1 - 1/K in its rows
+            and -1/K in others, for the K - 1 levels beside the baseline; interactions are products; covariates stay as
+            they are.
+        columns: for each term its columns in ``centred``.
 
     Returns:
-        For each term the rows over the coefficients of X that its sum-coded coefficients are.
+        For each term the rows over the coefficients of X that give its coefficients in ``centred``.
 
     Raises:
         StatsError: designs that do not span the same space, as with empty cells: type III has no meaning there.
     """
-    turned, _, rank, _ = np.linalg.lstsq(coded, X, rcond=None)
-    gap = float(np.abs(coded @ turned - X).max())
-    if rank < X.shape[1] or coded.shape[1] != X.shape[1] or gap > 1e-8 * float(np.abs(X).max()):
+    turned, _, rank, _ = np.linalg.lstsq(centred, X, rcond=None)
+    gap = float(np.abs(centred @ turned - X).max())
+    if rank < X.shape[1] or centred.shape[1] != X.shape[1] or gap > 1e-8 * float(np.abs(X).max()):
         raise StatsError(
-            f"type III: expected two codings of one space of {X.shape[1]} columns, got {coded.shape[1]} columns of "
+            f"type III: expected two codings of one space of {X.shape[1]} columns, got {centred.shape[1]} columns of "
             f"rank {rank} that miss X by {gap:.1e}; with empty cells contrasts must be named one by one"
         )
     return {name: turned[list(index)] for name, index in columns.items()}
