@@ -73,6 +73,15 @@ def notes(suite: Suite) -> list[str]:
         found.append("no negative control: nothing shows that a worthless rule would not have been")
     if not suite.arms.twins:
         found.append("no twins: better credit cannot be told from a gentler dose, so no rule can win")
+    if suite.budget.over == "keep_largest" and suite.budget.stratify == "task":
+        found.append(
+            "over: keep_largest takes the largest credit wherever it is: tasks keep no share of their own"
+        )
+    if suite.collection.rounds > 1 and suite.arms.twins:
+        found.append(
+            "several rounds: after the first, a rule and its twin see different trajectories: CONTENT compares whole "
+            "courses of training"
+        )
     if not suite.hypotheses:
         found.append("no hypotheses: the report will estimate and claim nothing")
     return [*found, *_notes_on_the_search(suite)]

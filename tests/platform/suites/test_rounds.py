@@ -152,12 +152,14 @@ def test_numbers_of_rounds_that_do_not_add_up_are_told(copied: Copy) -> None:
     def change(result: dict[str, Any]) -> None:
         result["rounds"][1]["dose"]["slots"] = 47
         result["rounds"][1]["cost"]["rollout_tokens"] += 1
+        result["rounds"][1]["collected"]["success"] += 0.5
         result["round_of_step"][11] = 2
 
     copied.result(CELL, change)
     copied.reseal(CELL)
     found = copied.faults()
     assert any(f"{CELL}: slots, which the rounds add up to: expected 95, found 96" in f for f in found)
+    assert any(f"{CELL}, round 2: trajectories collected, and their mean outcome: " in f for f in found)
     assert any(f"{CELL}: cost, which the rounds add up to: " in f for f in found)
     assert any(f"{CELL}: run_steps, step 12, round: expected 2, found 1" in f for f in found)
 
