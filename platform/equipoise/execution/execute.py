@@ -11,8 +11,13 @@ from equipoise.execution.world import World
 __all__ = ["execute", "preload"]
 
 
-def preload() -> None:
-    """Import what every job needs, once, before the worker forks."""
+def preload(*, on_policy: bool = False) -> None:
+    """Import what every job needs, once, before the worker forks.
+
+    Args:
+        on_policy: whether the suite trains through TRL's on-policy trainer, whose import takes seconds: longer than
+            a small run.
+    """
     import torch
     import transformers  # noqa: F401
 
@@ -21,6 +26,9 @@ def preload() -> None:
     import equipoise.execution.collect
     import equipoise.execution.signals
     import equipoise.training.trainer  # noqa: F401
+
+    if on_policy:
+        import equipoise.training.on_policy  # noqa: F401
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 

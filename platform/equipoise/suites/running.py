@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from equipoise.scheduler import Isolation, OnProgress, Summary, limit_threads, run_queue
@@ -94,6 +95,7 @@ def _prepared(
     os.environ.setdefault("EQUIPOISE_CACHE", str(home / "cache"))
     from equipoise.execution.execute import execute, preload
 
+    on_policy = frozen.registration.model.training.path == "grpo"
     store, identity = open_store(home), frozen.registration.hash
     _add(store, frozen)
 
@@ -105,7 +107,7 @@ def _prepared(
             execute,
             home=home,
             slots=slots,
-            preload=None if progress.done == progress.total else preload,
+            preload=None if progress.done == progress.total else partial(preload, on_policy=on_policy),
             on_progress=on_progress,
             isolation=isolation,
             threads=settings.threads,
