@@ -206,7 +206,7 @@ def test_one_stratum_is_fishers_exact_test() -> None:
     from scipy.stats import fisher_exact
 
     p, _ = exact_p([(9, 7, 8, 2)])
-    assert p == pytest.approx(float(fisher_exact([[7, 2], [2, 6]]).pvalue))
+    assert p == pytest.approx(float(fisher_exact(np.array([[7, 2], [2, 6]])).pvalue))
 
 
 def test_the_stratified_test_equals_that_of_r() -> None:

@@ -204,4 +204,4 @@ def _joint(optimum: Optimum, terms: int, back: npt.NDArray[np.intp]) -> FloatArr
     joint = np.zeros((optimum.x.size, optimum.x.size))
     joint[np.ix_(free, free)] = np.linalg.inv(optimum.hessian[np.ix_(free, free)])
     at = np.concatenate([back, np.arange(terms, optimum.x.size)])
-    return joint[np.ix_(at, at)]
+    return np.asarray(joint[np.ix_(at, at)], dtype=np.float64)

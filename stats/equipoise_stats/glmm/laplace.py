@@ -18,8 +18,8 @@ from equipoise_stats.glmm.system import Factor, System
 from equipoise_stats.glmm.table import Table
 
 MOST_STEPS = 200
-# Newton's decrement is quadratic near the mode: one step after 1e-10 it lies below this.
-MODE_FOUND = 1e-20
+# The root of the decrement is the mode's error, which enters log |M| at first order: 1e-12 of it here.
+MODE_FOUND = 1e-24
 # Rounding may keep the decrement of large tables above that; this is still far below any figure's last digit.
 MODE_ENOUGH = 1e-14
 # Below this decrement the gain is lost in the rounding of the log-likelihood, and the full step is safe.

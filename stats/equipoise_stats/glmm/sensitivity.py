@@ -127,7 +127,7 @@ def _counts(rows: Sequence[TaskScore], layout: Layout) -> Counts:
 def _summary(
     fitted: Fit, layout: Layout, contrasts: Sequence[Contrast], question: Question, episodes: int
 ) -> LogitModel:
-    asked = [c for c in contrasts if c.m0 is not None]
+    asked = [c for c in contrasts if c.estimable]
     labels = [f"{c.kind}({c.condition})" for c in asked]
     vectors = np.array([layout.coefficients(contrast(c.condition, c.kind, question)) for c in asked]).reshape(
         len(asked), len(layout.cells)
