@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.likelihood import Effects, effects
 from equipoise_stats.lmm.model import FloatArray
 from equipoise_stats.lmm.results import Fit
@@ -56,7 +57,7 @@ def blup(fit: Fit, term: str, columns: tuple[str, ...] | None = None) -> RandomE
     score, information = _term(found, own)
     sigma2 = solved.at.sigma2
     gamma = solved.at.blocks[own].matrix / sigma2
-    back = np.linalg.inv(system.white[own]) * system.scale
+    back = linear.inverse(system.white[own]) * system.scale
     values = score @ gamma @ back.T
     spread = sigma2 * (gamma - np.einsum("ab,lbc,cd->lad", gamma, information, gamma))
     covariances = np.einsum("ab,lbc,dc->lad", back, spread, back)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.model import FloatArray
 
 # Eigenvalues below this share of the largest are rounding errors of a projection.
@@ -40,7 +41,7 @@ class Block:
     @property
     def size(self) -> int:
         """Order k."""
-        return self.vectors.shape[0]
+        return int(self.vectors.shape[0])
 
     @property
     def matrix(self) -> FloatArray:
@@ -130,7 +131,7 @@ class Chart:
         if np.linalg.eigvalsh(inner)[0] <= NEGLIGIBLE * np.abs(inner).max():
             return block(self.base.matrix + tangent), True
         outer = normal.T @ tangent @ u
-        lifted = u + normal @ np.linalg.solve(inner.T, outer.T).T
+        lifted = u + normal @ linear.solved(inner.T, outer.T).T
         basis, triangle = np.linalg.qr(lifted)
         values, vectors = np.linalg.eigh(triangle @ inner @ triangle.T)
         return Block(basis @ vectors, values), False

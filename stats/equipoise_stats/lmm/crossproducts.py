@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.model import FloatArray, IntArray, Problem, RandomTerm
 
 
@@ -153,7 +154,7 @@ class _Rows:
         levels = self.layout.levels
         pair = self.codes[t] * levels[u] + self.codes[u]
         sums = np.bincount(pair, self.designs[t][:, a] * self.designs[u][:, b], levels[t] * levels[u])
-        return sums.reshape(levels[t], levels[u])
+        return np.asarray(sums.reshape(levels[t], levels[u]), dtype=np.float64)
 
     def lead(self) -> tuple[FloatArray, FloatArray]:
         """(K, K, L) Z1'Z1 by groups and (q2, K, L) Z2'Z1."""
@@ -195,7 +196,7 @@ class _Rows:
 
 def _triangle(rows: FloatArray) -> FloatArray:
     """R of the QR decomposition, padded to a square when there are few rows."""
-    found = np.linalg.qr(rows, mode="r")
+    found = linear.triangle(rows)
     square = np.zeros((rows.shape[1], rows.shape[1]))
     square[: found.shape[0]] = found
     return square

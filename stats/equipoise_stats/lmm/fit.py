@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.canonical import canonical
 from equipoise_stats.lmm.certificate import certify
 from equipoise_stats.lmm.cone import Block
@@ -116,8 +117,8 @@ def _start(system: System, ratio: float, reml: bool) -> Point:
 
 def _described(solution: Solution, certificate: Certificate) -> Fit:
     system, at = solution.system, solution.at
-    back = np.linalg.inv(system.triangle) * system.scale
-    inner = np.linalg.inv(at.solved.fixed_root)
+    back = linear.inverse(system.triangle) * system.scale
+    inner = linear.inverse(at.solved.fixed_root)
     beta = system.start + back @ (inner.T @ at.solved.half_target)
     vcov = at.sigma2 * back @ inner.T @ inner @ back.T
     problem = solution.problem
@@ -152,7 +153,7 @@ def covariances(solution: Solution) -> tuple[FloatArray, ...]:
     """G of each term in the units of y and the term's columns."""
     found = []
     for block, white in zip(solution.at.blocks, solution.system.white, strict=True):
-        factor = np.linalg.solve(white, block.factor(1.0)) * solution.system.scale
+        factor = linear.solved(white, block.factor(1.0)) * solution.system.scale
         found.append(factor @ factor.T)
     return tuple(found)
 
@@ -174,7 +175,7 @@ def _theta(solution: Solution) -> dict[str, float]:
     for term, white, block in zip(
         solution.problem.terms, solution.system.white, solution.at.blocks, strict=True
     ):
-        factor = np.linalg.solve(white, block.factor(1.0)) * solution.system.scale / sigma
+        factor = linear.solved(white, block.factor(1.0)) * solution.system.scale / sigma
         lower = _lower(factor)
         for b, column in enumerate(term.columns):
             for a in range(b, term.width):
@@ -188,6 +189,6 @@ def _lower(factor: FloatArray) -> FloatArray:
     k = len(factor)
     padded = np.zeros((k, k))
     padded[:, : factor.shape[1]] = factor
-    lower = np.linalg.qr(padded.T, mode="r").T
+    lower = linear.triangle(padded.T).T
     signs = np.where(np.diag(lower) < 0, -1.0, 1.0)
     return np.asarray(lower * signs, dtype=np.float64)

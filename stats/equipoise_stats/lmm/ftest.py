@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.kenward_roger import adjust
 from equipoise_stats.lmm.model import FloatArray
 from equipoise_stats.lmm.results import Fit
@@ -114,7 +115,7 @@ def type_one(X: FloatArray, columns: Mapping[str, tuple[int, ...]]) -> dict[str,
         X: (n, p) the fitted design, of full column rank.
         columns: for each term its columns of X.
     """
-    triangle = np.linalg.qr(X, mode="r")
+    triangle = linear.triangle(X)
     unit = triangle / np.diag(triangle)[:, None]
     return {name: unit[list(index)] for name, index in columns.items()}
 
@@ -137,7 +138,8 @@ def type_three(
     Raises:
         StatsError: designs that do not span the same space, as with empty cells: type III has no meaning there.
     """
-    turned, _, rank, _ = np.linalg.lstsq(centred, X, rcond=None)
+    solution, _, rank, _ = np.linalg.lstsq(centred, X, rcond=None)
+    turned = np.asarray(solution, dtype=np.float64)
     gap = float(np.abs(centred @ turned - X).max())
     if rank < X.shape[1] or centred.shape[1] != X.shape[1] or gap > 1e-8 * float(np.abs(X).max()):
         raise StatsError(

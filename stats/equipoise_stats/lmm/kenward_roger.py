@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.fit import Solution
 from equipoise_stats.lmm.likelihood import apply, effects, entries, spread
 from equipoise_stats.lmm.model import FloatArray
@@ -81,14 +82,14 @@ def adjust(fit: Fit) -> KenwardRoger:
         raise StatsError("Kenward-Roger: expected a REML fit, got ML; fit with reml=True")
     system, at = solved.system, solved.at
     inner_p, inner_q = _middle(solved)
-    root = np.linalg.solve(at.solved.fixed_root, np.linalg.inv(system.triangle).T) * system.scale
+    root = linear.solved(at.solved.fixed_root, linear.inverse(system.triangle).T) * system.scale
     root = root * np.sqrt(at.sigma2)
     weights = np.linalg.pinv(at_unit(solved.by_tau.expected), hermitian=True)
     scale = 1.0 / np.sqrt(np.diag(solved.by_tau.expected))
     weights = weights * np.outer(scale, scale)
     core = np.einsum("cd,cdij->ij", weights, inner_q - np.einsum("cij,djk->cdik", inner_p, inner_p))
     vcov = fit.vcov + 2 * root.T @ core @ root
-    back = np.linalg.inv(root)
+    back = linear.inverse(root)
     slopes = np.einsum("ia,cab,jb->cij", back, inner_p, back)
     return KenwardRoger(fit, (vcov + vcov.T) / 2, slopes, weights)
 

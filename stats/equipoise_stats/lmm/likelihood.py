@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.crossproducts import Layout
 from equipoise_stats.lmm.model import FloatArray
 from equipoise_stats.lmm.system import System
@@ -94,10 +95,10 @@ def solve(system: System, factors: tuple[FloatArray, ...]) -> Solved:
     whole[-1, -1] = system.square
     whole -= lead_fixed.T @ held
     inner = _left(factors, layout, _left(factors, layout, dense).T)
-    root = np.linalg.cholesky((inner + inner.T) / 2 + np.eye(len(inner)))
+    root = linear.cholesky((inner + inner.T) / 2 + np.eye(len(inner)))
     half = _forward(root, _left(factors, layout, dense_fixed))
     whole -= half.T @ half
-    fixed_root = np.linalg.cholesky(whole[:-1, :-1])
+    fixed_root = linear.cholesky(whole[:-1, :-1])
     half_target = _forward(fixed_root, whole[:-1, -1:])[:, 0]
     return Solved(
         system, factors, weigh, dense, dense_fixed, root, half, fixed_root, half_target,
@@ -118,7 +119,7 @@ def _lead_weights(system: System, factors: tuple[FloatArray, ...]) -> tuple[Floa
         m = 1.0 + gamma[0, 0] * system.lead
         return 1.0 / m, gamma[0, 0] / m, float(np.log(m).sum())
     m = np.eye(len(gamma)) + np.einsum("ab,bcl->lac", gamma, system.lead)
-    inverse = np.linalg.inv(m)
+    inverse = linear.inverse(m)
     shrink = np.einsum("lab,bc->acl", inverse, gamma)
     shrink = (shrink + shrink.transpose(1, 0, 2)) / 2
     return np.ascontiguousarray(inverse.transpose(1, 2, 0)), shrink, float(np.linalg.slogdet(m)[1].sum())
@@ -334,14 +335,14 @@ def derivatives(solved: Solved, sigma2: float, reml: bool) -> Derivatives:
     flat = np.concatenate([lead.reshape(-1, len(places)), dense])
     moved = apply(projected, lead, dense)
     curved = flat.T @ np.concatenate([moved[0].reshape(-1, len(places)), moved[1]]) / sigma2**3
-    linear = np.concatenate([plain.v1.ravel(), plain.v2]) @ flat / sigma2**2
+    quadratic = np.concatenate([plain.v1.ravel(), plain.v2]) @ flat / sigma2**2
     g = sigma2 * _entry_values(solved)
     freedom, square = solved.freedom(reml), solved.square / sigma2
     trace = _with_residual(trace, freedom, g, sigma2)
-    linear = _with_residual(linear, square, g, sigma2)
+    quadratic = _with_residual(quadratic, square, g, sigma2)
     pairs = _with_residual_rows(pairs, trace, g, sigma2)
-    curved = _with_residual_rows(curved, linear, g, sigma2)
-    return Derivatives((linear - trace) / 2, curved - pairs / 2, pairs / 2)
+    curved = _with_residual_rows(curved, quadratic, g, sigma2)
+    return Derivatives((quadratic - trace) / 2, curved - pairs / 2, pairs / 2)
 
 
 def _entry_values(solved: Solved) -> FloatArray:

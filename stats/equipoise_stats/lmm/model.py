@@ -39,7 +39,7 @@ class RandomTerm:
     @property
     def width(self) -> int:
         """Number k of columns, correlated with each other within a level."""
-        return self.design.shape[1]
+        return int(self.design.shape[1])
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.cone import Block, Chart, chart, direction_entries, gradient_matrix
 from equipoise_stats.lmm.likelihood import Derivatives, Solved, derivatives, solve
 from equipoise_stats.lmm.model import FloatArray
@@ -152,12 +153,12 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     if (np.diag(matrix) <= 0).any():
         return None
     try:
-        root = np.linalg.cholesky(matrix / np.outer(scale, scale))
+        root = linear.cholesky(matrix / np.outer(scale, scale))
     except np.linalg.LinAlgError:
         return None
     if np.diag(root).min() < 1e-7:
         return None
-    return np.asarray(np.linalg.solve(root.T, np.linalg.solve(root, right / scale)) / scale, dtype=np.float64)
+    return np.asarray(linear.solved(root.T, linear.solved(root, right / scale)) / scale, dtype=np.float64)
 
 
 @dataclass(frozen=True)

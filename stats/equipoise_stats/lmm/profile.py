@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.cone import Block, block, gradient_matrix
 from equipoise_stats.lmm.fit import Solution, fit_standardised
 from equipoise_stats.lmm.model import FloatArray
@@ -85,8 +87,8 @@ Deviance = Callable[[float], float]
 def _residual(solved: Solution, best: Ascent) -> Deviance:
     def deviance(sigma: float) -> float:
         sigma2 = (sigma / solved.system.scale) ** 2
-        start = point(solved.system, sigma2, best.at.blocks, False, Held(residual=True))
-        there = ascend(start, False, Held(residual=True))
+        start = point(solved.system, sigma2, best.at.blocks, reml=False, held=Held(residual=True))
+        there = ascend(start, reml=False, held=Held(residual=True))
         return 2 * (best.at.loglik - there.at.loglik)
 
     return deviance
@@ -105,7 +107,7 @@ class _Term:
         return np.asarray(np.sqrt(np.diag(self._matrix())), dtype=np.float64)
 
     def _matrix(self) -> FloatArray:
-        back = np.linalg.inv(self.solved.system.white[self.index]) * self.solved.system.scale
+        back = linear.inverse(self.solved.system.white[self.index]) * self.solved.system.scale
         return np.asarray(back @ self.best.at.blocks[self.index].matrix @ back.T, dtype=np.float64)
 
     def estimate(self) -> tuple[float, float, float]:
@@ -117,7 +119,8 @@ class _Term:
     def _held(self, own: Block) -> Ascent:
         blocks = tuple(own if i == self.index else b for i, b in enumerate(self.best.at.blocks))
         held = Held(terms=frozenset({self.index}))
-        return ascend(point(self.solved.system, self.best.at.sigma2, blocks, False, held), False, held)
+        start = point(self.solved.system, self.best.at.sigma2, blocks, reml=False, held=held)
+        return ascend(start, reml=False, held=held)
 
     def one(self, sd: float) -> float:
         """Deviance of the standard deviation of a single column."""
@@ -145,13 +148,20 @@ class _Term:
             start = np.clip(estimate[rest] / size[rest], low, [0.95 if i == 2 else np.inf for i in rest])
             options = {"ftol": 1e-13, "gtol": 1e-8}
             bounds = [ends[i] for i in rest]
-            found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            found: Any = minimize(
+                cast("Any", objective),
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options=cast("Any", options),
+            )
             return float(found.fun)
 
         return deviance
 
     def _unit(self) -> FloatArray:
-        back = np.linalg.inv(self.solved.system.white[self.index]) * self.solved.system.scale
+        back = linear.inverse(self.solved.system.white[self.index]) * self.solved.system.scale
         return np.asarray(np.sqrt(np.diag(back @ back.T)), dtype=np.float64)
 
     def _pair(self, at: FloatArray) -> tuple[float, FloatArray]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.fit import Solution
 from equipoise_stats.lmm.likelihood import effects, entries, spread
 from equipoise_stats.lmm.model import FloatArray
@@ -73,7 +74,7 @@ def gradient(fit: Fit) -> Gradient:
     local = localise(solved.at, solved.by_tau)
     by_tau = covariance_slopes(solved)
     by_component = np.einsum("tc,tij->cij", local.jacobian, by_tau)
-    return Gradient(by_component, np.linalg.inv(local.observed))
+    return Gradient(by_component, linear.inverse(local.observed))
 
 
 def covariance_slopes(solved: Solution) -> FloatArray:
@@ -92,7 +93,7 @@ def covariance_slopes(solved: Solution) -> FloatArray:
     values = np.array([at.blocks[t].matrix[a, b] for t, a, b in entries(system.layout)])
     residual = np.eye(system.fixed) - np.tensordot(values / at.sigma2, slopes, axes=1)
     whole = np.concatenate([residual[None], slopes])
-    root = np.linalg.solve(at.solved.fixed_root, np.linalg.inv(system.triangle).T) * system.scale
+    root = linear.solved(at.solved.fixed_root, linear.inverse(system.triangle).T) * system.scale
     return np.asarray(np.einsum("ai,tab,bj->tij", root, whole, root), dtype=np.float64)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise_stats.errors import StatsError
+from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.crossproducts import CrossProducts, Layout
 from equipoise_stats.lmm.model import FloatArray
 
@@ -71,7 +72,7 @@ def standardise(sums: CrossProducts) -> System:
             random term that determine each other.
     """
     kept, aliased = _independent(sums.triangle[:-1, :-1])
-    reduced = np.linalg.qr(sums.triangle[:, [*kept, len(sums.triangle) - 1]], mode="r")
+    reduced = linear.triangle(sums.triangle[:, [*kept, len(sums.triangle) - 1]])
     p = len(kept)
     if sums.rows <= p:
         raise StatsError(
@@ -84,10 +85,10 @@ def standardise(sums: CrossProducts) -> System:
             "error (a perfect fit): there is nothing to estimate a variance from; look for y among the columns of X"
         )
     scale = rest / np.sqrt(sums.rows - p)
-    start = np.linalg.solve(triangle, target)
-    alias = np.linalg.solve(triangle, _projected(sums.triangle, kept, aliased))
+    start = linear.solved(triangle, target)
+    alias = linear.solved(triangle, _projected(sums.triangle, kept, aliased))
     white = tuple(_white(sums, t) for t in range(len(sums.layout.widths)))
-    inverse = [np.linalg.inv(r) for r in white]
+    inverse = [linear.inverse(r) for r in white]
     lead, cross, lead_fixed = _white_lead(sums, inverse)
     dense_fixed = _white_rows(sums.dense_fixed, sums.layout, inverse)
     dense = _white_rows(_white_rows(sums.dense, sums.layout, inverse).T, sums.layout, inverse)
@@ -95,7 +96,7 @@ def standardise(sums: CrossProducts) -> System:
         cross.reshape(len(cross), cross.shape[1] * cross.shape[2]), sums.layout, inverse
     ).reshape(cross.shape)
     back = np.zeros((sums.triangle.shape[0], p + 1))
-    back[list(kept), :p] = np.linalg.inv(triangle)
+    back[list(kept), :p] = linear.inverse(triangle)
     back[list(kept), p] = -start / scale
     back[-1, p] = 1.0 / scale
     return System(
@@ -126,7 +127,7 @@ def _independent(triangle: FloatArray) -> tuple[tuple[int, ...], tuple[int, ...]
 def _projected(triangle: FloatArray, kept: tuple[int, ...], aliased: tuple[int, ...]) -> FloatArray:
     """(p, len(aliased)) coordinates Q'x of the aliased columns, in the basis of the kept ones."""
     return np.asarray(
-        np.linalg.qr(triangle[:, [*kept, *aliased]], mode="r")[: len(kept), len(kept) :], dtype=np.float64
+        linear.triangle(triangle[:, [*kept, *aliased]])[: len(kept), len(kept) :], dtype=np.float64
     )
 
 
@@ -148,7 +149,7 @@ def _white(sums: CrossProducts, term: int) -> FloatArray:
             f"random term {term + 1}: expected columns that vary, got columns that are 0 or determine each other; "
             f"leave out the slope whose covariate is constant"
         )
-    return np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+    return np.asarray(linear.cholesky(gram).T, dtype=np.float64)
 
 
 def _white_lead(sums: CrossProducts, inverse: list[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
