@@ -6,6 +6,7 @@ __all__ = [
     "ExecutionError",
     "HomeError",
     "IncompleteError",
+    "PilotError",
     "StoreError",
     "TrackingError",
 ]
@@ -29,6 +30,10 @@ class ExecutionError(EquipoiseError):
 
 class IncompleteError(EquipoiseError):
     """Runs are missing that were expected to be there."""
+
+
+class PilotError(EquipoiseError):
+    """A pilot that ran on the blocks that a suite is to be judged on: no plan may rest on it."""
 
 
 class CodeError(EquipoiseError):

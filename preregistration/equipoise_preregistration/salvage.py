@@ -46,6 +46,6 @@ def _value(field: FieldInfo, value: object) -> Any:
 
 def _part(model: type[Section], name: str, data: Mapping[str, Any]) -> Section | None:
     """A section inside a section that has faults of its own."""
-    kind = model.model_fields[name].annotation
+    kind: Any = model.model_fields[name].annotation
     inside = isinstance(kind, type) and issubclass(kind, Section)
     return salvage(kind, data[name]) if inside and name in data else None

@@ -41,6 +41,7 @@ _CODES: dict[str, ExitCode] = {
     "equipoise.environments.errors.EnvironmentConfigError": ExitCode.USAGE,
     "equipoise.environments.errors.EnvironmentFaultError": ExitCode.USAGE,
     "equipoise.errors.IncompleteError": ExitCode.INCOMPLETE,
+    "equipoise.errors.PilotError": ExitCode.REFUSED,
     "equipoise.errors.HomeError": ExitCode.TROUBLE,
     "equipoise.errors.StoreError": ExitCode.TROUBLE,
     "equipoise.errors.TrackingError": ExitCode.TROUBLE,

@@ -25,7 +25,7 @@ def preload(*, on_policy: bool = False) -> None:
     import equipoise.execution.cell
     import equipoise.execution.collect
     import equipoise.execution.signals
-    import equipoise.training.trainer  # noqa: F401
+    import equipoise.training.trainer
 
     if on_policy:
         import equipoise.training.on_policy  # noqa: F401

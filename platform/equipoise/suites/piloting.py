@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from equipoise.errors import HomeError
+from equipoise.errors import HomeError, PilotError
 from equipoise.store import Store, open_store
 from equipoise.suites.judge import Results
 from equipoise_budget import Cost
@@ -103,7 +103,8 @@ def read_pilot(home: Path, suite: Suite) -> Pilot:
     same, and a plan that is made after a look at them is no plan.
 
     Raises:
-        HomeError: if there is none, or only ones that used the suite's own seed.
+        HomeError: if there is none.
+        PilotError: if there are only ones that ran under the suite's own seed.
         StoreError: if there is no store.
     """
     store = open_store(home.expanduser(), create=False)
@@ -121,7 +122,7 @@ def read_pilot(home: Path, suite: Suite) -> Pilot:
             "it is registered; run a few blocks under another `seed` in a folder of their own, or give the suite "
             "another one"
         )
-        raise HomeError(message)
+        raise PilotError(message)
     wanted = ", ".join(condition.id for condition in suite.conditions)
     message = (
         f"expected a suite in {home} that measured the conditions {wanted} with the same rules and parameters, found "

@@ -2,6 +2,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.cli.errors import ExitCode
+
 if TYPE_CHECKING:
     from tests.platform.cli.conftest import Command
 
@@ -76,7 +78,7 @@ def test_a_pilot_tells_examples_costs_and_times(
     assert "128 in 16" in shown
     assert "looked at" not in shown
     refused = command("plan", small, "--pilot", finished_pilot)
-    assert refused.code != 0
+    assert refused.code == ExitCode.REFUSED
     assert "run under the suite's own seed (5)" in refused.err
     other = command("plan", "demo", "--pilot", finished_pilot)
     assert "measured the conditions outcome, rloo" in other.err
