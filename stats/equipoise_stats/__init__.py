@@ -1,12 +1,12 @@
 """The inference: decomposition, multiplicity, equivalence, verdicts and their cross-checks."""
 
 from equipoise_stats.analyse import analyse
+from equipoise_stats.analysis import Analysis
 from equipoise_stats.errors import StatsError
 from equipoise_stats.layout import LeftOut
 from equipoise_stats.power import blocks_to_settle, planned_mde
 from equipoise_stats.records import Hypothesis, Question, RunScore, TaskScore
 from equipoise_stats.results import (
-    Analysis,
     CellLevel,
     CellLevelContrast,
     CellMean,
@@ -26,6 +26,7 @@ from equipoise_stats.results import (
     VolumeShare,
 )
 from equipoise_stats.sequential_results import LookPoint, Sequential
+from equipoise_stats.specification import SpecificationRow
 
 __all__ = [
     "Analysis",
@@ -48,6 +49,7 @@ __all__ = [
     "Question",
     "RunScore",
     "Sequential",
+    "SpecificationRow",
     "StatsError",
     "StratumTable",
     "Swap",

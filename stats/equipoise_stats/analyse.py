@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from equipoise_stats import mixed
+from equipoise_stats.analysis import Analysis
 from equipoise_stats.attained import detectable
-from equipoise_stats.celllevel import cell_level
+from equipoise_stats.celllevel import describe
 from equipoise_stats.checks import check
-from equipoise_stats.contrasts import decompose, identity_gap, shares_of_volume
+from equipoise_stats.contrasts import correlation_in, decompose, identity_gap, shares_of_volume
 from equipoise_stats.crosscheck import cross_check
 from equipoise_stats.digest import data_sha256
-from equipoise_stats.drafts import STRATUM, Engine, choose_engine, tabulate
+from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Table, choose_engine, tabulate
+from equipoise_stats.failures import failures
 from equipoise_stats.findings import check_controls, judge_hypotheses
+from equipoise_stats.gee import of_runs, of_tasks
+from equipoise_stats.glmm.sensitivity import logit_model
+from equipoise_stats.judging import Correlate, correlation_of
 from equipoise_stats.layout import Layout
 from equipoise_stats.learning import learning
+from equipoise_stats.mixed import CellMeans
 from equipoise_stats.naive import naive
 from equipoise_stats.records import Question, RunScore, TaskScore
-from equipoise_stats.results import Analysis, Contrast, ControlCheck
+from equipoise_stats.results import Contrast, ControlCheck
 from equipoise_stats.sequential_evidence import summary
+from equipoise_stats.specification import collect, specify
 from equipoise_stats.tables import cell_means, stratum_table
 
 VERSION = "eq1"
+MODEL: Mapping[str, str] = {STRATUM: "M0", MIXED: "M1", PAIRED: "M1h"}
+"""The names of the primary analyses in the specification table."""
 
 
 def analyse(
@@ -52,6 +62,17 @@ def analyse(
     layout, stratum = tables[-1].layout, tables[-1].stratum
     engine = choose_engine(tables[-1], question)
     contrasts = decompose(tables, question, engine)
+    by_task = [mixed.by_task(tasks, layout.cells, population=population) for population in (False, True)]
+    crossed = [
+        describe(name, means, len(tasks), contrasts, question)
+        for name, means in zip(("M2", "M3"), by_task, strict=True)
+    ]
+    logit = logit_model(tasks, layout, contrasts, question)
+    gee = (
+        of_tasks(tasks, layout, contrasts, question) if tasks else of_runs(runs, layout, contrasts, question)
+    )
+    models = collect(contrasts, crossed, logit, gee, question.alpha)
+    correlates = _correlates(tables[-1], by_task) if engine.max_t else {}
     by_key = {(c.condition, c.kind): c for c in contrasts}
     controls = check_controls(by_key, question)
     return Analysis(
@@ -75,13 +96,27 @@ def analyse(
         controls=controls,
         void=any(c.passed is not True for c in controls),
         cross_check=cross_check(layout, stratum),
-        cell_level=cell_level(tasks, layout, contrasts, question),
+        run_level=describe("M1", tables[-1].mixed, len(runs), contrasts, question),
+        cell_level=crossed[0],
+        task_population=crossed[1],
+        logit=logit,
+        gee=gee,
+        specification=specify(contrasts, models, correlates, question, MODEL[engine.name]),
+        failures=failures(runs, question),
         naive=naive(runs, question),
         mde=detectable(layout, stratum, contrasts, question, engine),
         learning=learning(runs, question, base),
         notes=_notes(runs, layout, controls, question, engine),
         data_sha256=data_sha256(runs, tasks, base),
     )
+
+
+def _correlates(table: Table, by_task: Sequence[CellMeans | str]) -> dict[str, Correlate | None]:
+    """How the estimates of each model with one error correlate."""
+    found = {"M0": correlation_in(table, STRATUM), "M1": correlation_in(table, MIXED)}
+    for name, means in zip(("M2", "M3"), by_task, strict=True):
+        found[name] = None if isinstance(means, str) else correlation_of(means)
+    return found
 
 
 def _first(

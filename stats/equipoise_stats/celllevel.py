@@ -1,135 +1,130 @@
-"""The crossed model of task scores: fitted where the library is reliable, refused with a reason where not.
+"""The crossed models of runs and task scores: fitted by the own engine, held against statsmodels where that holds.
 
-Model: proportion ~ 0 + cell + (1 | block) + (1 | task) + (1 | run), for the question of the fixed suite of
-tasks. In a balanced layout its contrasts equal those of the run means; it is a sensitivity analysis. The
-library's standard errors are wrong wherever a variance is near 0, and none is taken there.
+M1 ``y ~ 0 + cell + (1 | block)`` of runs; M2 ``proportion ~ 0 + cell + (1 | block) + (1 | task) + (1 | run)`` for
+the fixed suite of tasks; M3 with ``(1 | cell:task)`` besides, for the population that the tasks come from. In a
+balanced layout contrasts of M1 and M2 equal those of the exact stratum. No term is dropped where its variance is 0.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from equipoise_stats import student
 from equipoise_stats.crosscheck import said
-from equipoise_stats.decomposition import Cell, cell_name, contrast
-from equipoise_stats.layout import Layout
-from equipoise_stats.records import Question, TaskScore
-from equipoise_stats.results import CellLevel, CellLevelContrast, Contrast
-
-FloatArray = npt.NDArray[np.float64]
+from equipoise_stats.decomposition import cell_name, contrast
+from equipoise_stats.mixed import CellMeans
+from equipoise_stats.records import Question
+from equipoise_stats.results import CellLevel, CellLevelContrast, Contrast, ModelCertificate
 
 MOST_ROWS = 2_000
-# A component below this share of the total variance counts as being at the boundary.
-INTERIOR = 1e-4
-COMPONENTS = ("block", "task", "run")
+"""Beyond it the second engine is slow and stops short of the optimum."""
+LOGLIK_TOLERANCE = 1e-3
+COEFFICIENT_TOLERANCE = 1e-3  # in standard errors
+
+FORMULAS: Mapping[str, tuple[str, str]] = {
+    "M1": ("y ~ 0 + cell + (1 | block)", "fixed suite"),
+    "M2": ("proportion ~ 0 + cell + (1 | block) + (1 | task) + (1 | run)", "fixed suite"),
+    "M3": (
+        "proportion ~ 0 + cell + (1 | block) + (1 | task) + (1 | run) + (1 | cell:task)",
+        "task population",
+    ),
+}
 
 
-def cell_level(
-    tasks: Sequence[TaskScore], layout: Layout, contrasts: Sequence[Contrast], question: Question
+def describe(
+    model: str, means: CellMeans | str, rows: int, contrasts: Sequence[Contrast], question: Question
 ) -> CellLevel:
-    """Fit the crossed model on the complete blocks, or refuse.
+    """A fitted model as a record, with every contrast that it can estimate.
 
     Args:
-        tasks: checked task scores.
-        layout: names the cells and the complete blocks.
-        contrasts: the contrasts with a figure in the primary analysis; their df is borrowed.
+        model: ``M1``, ``M2`` or ``M3``.
+        means: the fit, or the reason why there is none.
+        rows: offered to it.
+        contrasts: drafted or judged; those that may not be estimated are left out.
         question: the registered question.
     """
-    rows = _rows(tasks, layout)
-    reason = _refusal(rows, layout)
-    if reason:
-        return CellLevel("refused", reason, len(rows))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            fit = _fit(rows, layout)
-            covariance = np.asarray(fit.cov_params(), dtype=np.float64)
-        except (np.linalg.LinAlgError, ValueError) as error:
-            return CellLevel("refused", f"statsmodels raised {type(error).__name__}: {error}", len(rows))
-    heard = said(caught)
-    components = {name: float(v) for name, v in zip(sorted(COMPONENTS), fit.vcomp, strict=True)}
-    components["residual"] = float(fit.scale)
-    total = sum(components.values())
-    small = [name for name in (*COMPONENTS, "residual") if components[name] < INTERIOR * total]
-    if small or not fit.converged:
-        why = f"the variance of {', '.join(small)} is at or near 0" if small else "the fit did not converge"
-        reason = f"{why}: the library's standard errors mean nothing there"
-        return CellLevel("refused", reason, len(rows), components=components, warnings=heard)
-    size = len(layout.cells)
-    means = np.asarray(fit.fe_params, dtype=np.float64)
-    judged = _contrasts(means, covariance[:size, :size], layout, contrasts, question)
-    how = "fitted; degrees of freedom are those of the run means, because the library has none"
-    return CellLevel("fitted", how, len(rows), float(fit.llf), components, judged, heard)
-
-
-def _rows(tasks: Sequence[TaskScore], layout: Layout) -> list[tuple[Cell, int, int, int, float]]:
-    place, blocks = {cell: i for i, cell in enumerate(layout.cells)}, set(layout.blocks)
-    rows = [
-        ((t.condition, t.arm), t.block, t.task, t.twin, t.successes / t.episodes)
-        for t in tasks
-        if (t.condition, t.arm) in place and t.block in blocks
-    ]
-    # by the suite's order, not by the alphabet: names must not touch the last digits
-    return sorted(rows, key=lambda row: (place[row[0]], *row[1:4]))
-
-
-def _refusal(rows: Sequence[tuple[Cell, int, int, int, float]], layout: Layout) -> str:
-    if not rows:
-        return "no task scores in the complete blocks"
-    if len(rows) > MOST_ROWS:
-        return f"{len(rows)} rows: statsmodels is slow and stops short of the optimum beyond {MOST_ROWS}"
-    if min(len(layout.blocks), len({task for _, _, task, _, _ in rows})) < 2 or len(layout.cells) < 2:
-        return "it needs two cells, two complete blocks and two tasks"
-    missing = [cell_name(cell) for cell in layout.cells if cell not in {row[0] for row in rows}]
-    if missing:
-        return f"no task scores of {', '.join(missing)}"
-    if len({row[4] for row in rows}) == 1:
-        return "all task scores are equal"
-    return ""
-
-
-def _fit(rows: Sequence[tuple[Cell, int, int, int, float]], layout: Layout) -> Any:
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    place = {cell: i for i, cell in enumerate(layout.cells)}
-    labels = {
-        "block": [str(block) for _, block, _, _, _ in rows],
-        "run": [f"{place[cell]}/{block}/{twin}" for cell, block, _, twin, _ in rows],
-        "task": [str(task) for _, _, task, _, _ in rows],
-    }
-    names = sorted(COMPONENTS)
-    columns = [sorted(set(labels[name])) for name in names]
-    indicators = [
-        np.array([[label == column for column in of] for label in labels[name]], dtype=np.float64)
-        for name, of in zip(names, columns, strict=True)
-    ]
-    spec = VCSpec(names, [[of] for of in columns], [[matrix] for matrix in indicators])
-    design = np.zeros((len(rows), len(layout.cells)))
-    design[np.arange(len(rows)), [place[row[0]] for row in rows]] = 1.0
-    model = MixedLM(
-        np.array([row[4] for row in rows]), design, groups=np.zeros(len(rows), dtype=np.int64), exog_vc=spec
+    formula, about = FORMULAS[model]
+    if isinstance(means, str):
+        return CellLevel(model, formula, about, "refused", means, rows)
+    fit, certificate = means.fit, means.fit.certificate
+    pressure = None if math.isnan(certificate.pressure) else certificate.pressure
+    return CellLevel(
+        model,
+        formula,
+        about,
+        "fitted",
+        "REML by the own engine, Satterthwaite's degrees of freedom, Kenward and Roger's beside them",
+        fit.nobs,
+        fit.loglik,
+        {c.term.lower() if c.term == "Residual" else c.term: c.value for c in fit.components},
+        tuple(c.term for c in fit.components if c.boundary),
+        ModelCertificate(
+            certificate.decrement,
+            certificate.min_eigenvalue,
+            pressure,
+            certificate.active,
+            certificate.steps,
+            certificate.kkt,
+        ),
+        tuple(cell_name(cell) for cell in means.cells),
+        tuple(float(v) for v in fit.beta),
+        tuple(tuple(float(v) for v in row) for row in fit.vcov),
+        _contrasts(means, contrasts, question),
+        *_second_engine(model, means),
     )
-    return model.fit(reml=True, method="powell")
 
 
 def _contrasts(
-    means: FloatArray,
-    covariance: FloatArray,
-    layout: Layout,
-    contrasts: Sequence[Contrast],
-    question: Question,
+    means: CellMeans, contrasts: Sequence[Contrast], question: Question
 ) -> tuple[CellLevelContrast, ...]:
-    judged = []
-    for primary in contrasts:
-        if primary.m0 is None:
-            continue
-        vector = layout.coefficients(contrast(primary.condition, primary.kind, question))
-        estimate, se = float(vector @ means), float(np.sqrt(vector @ covariance @ vector))
-        p = float(student.two_sided_p(estimate / se, primary.m0.df))
-        judged.append(CellLevelContrast(primary.condition, primary.kind, estimate, se, primary.m0.df, p))
-    return tuple(judged)
+    asked = [
+        (c, vector)
+        for c in contrasts
+        if c.estimable and means.has(vector := contrast(c.condition, c.kind, question))
+    ]
+    if not asked:
+        return ()
+    rows = [vector for _, vector in asked]
+    plain = means.satterthwaite(rows, question.alpha)
+    adjusted = means.kenward_roger(rows, question.alpha)
+    return tuple(
+        CellLevelContrast(c.condition, c.kind, s.estimate, s.se, s.df, s.p, k.se, k.df, k.p)
+        for (c, _), s, k in zip(asked, plain, adjusted, strict=True)
+    )
+
+
+def _second_engine(model: str, means: CellMeans) -> tuple[str, tuple[str, ...]]:
+    """Log-likelihood and cell means by MixedLM; its standard errors mean nothing near a boundary."""
+    if model != "M2":
+        return "", ()
+    problem, fit = means.problem, means.fit
+    if fit.nobs > MOST_ROWS:
+        return (
+            f"statsmodels was not asked: {fit.nobs} rows, it stops short of the optimum beyond {MOST_ROWS}",
+            (),
+        )
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+
+    names = sorted(term.name for term in problem.terms)
+    by_name = {term.name: term for term in problem.terms}
+    matrices = [np.eye(len(by_name[name].levels))[by_name[name].codes] for name in names]
+    spec = VCSpec(names, [[list(by_name[name].levels)] for name in names], [[matrix] for matrix in matrices])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            groups = np.zeros(fit.nobs, dtype=np.int64)
+            peer = MixedLM(problem.y, problem.X, groups=groups, exog_vc=spec).fit(reml=True, method="powell")
+        except (np.linalg.LinAlgError, ValueError) as error:
+            return f"statsmodels raised {type(error).__name__}: {error}", said(caught)
+    loglik = float(peer.llf) - fit.loglik
+    gap = float(np.max(np.abs(np.asarray(peer.fe_params) - fit.beta) / np.sqrt(np.diag(fit.vcov))))
+    agree = abs(loglik) < LOGLIK_TOLERANCE and gap < COEFFICIENT_TOLERANCE
+    word = "agrees" if agree else "falls short of" if loglik < 0 else "disagrees with"
+    with_it = " with the own engine" if agree else " the own engine"
+    return (
+        f"statsmodels {word}{with_it}: log-likelihood {loglik:+.2g}, cell means within {gap:.2g} standard errors",
+        said(caught),
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,14 @@ from equipoise_stats import families, figures, power, sequential_evidence, swap,
 from equipoise_stats.decomposition import (
     CONTENT,
     KINDS,
-    REPORTED,
     TOTAL,
     VOLUME,
-    Vector,
     contrast,
     correlation,
     family,
 )
-from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Key, Table, draft_all, figure_of
-from equipoise_stats.families import Adjusted, Evidence, Level
+from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Table, draft_all, figure_of
+from equipoise_stats.judging import Correlate, Judged, Key, correlation_of, judge_all
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Estimate, Swap, Verdict, VolumeShare
@@ -31,48 +29,6 @@ from equipoise_stats.shares import volume_share
 FloatArray = npt.NDArray[np.float64]
 _RATIO = 2.0
 """Beyond it, either way, runs do not vary alike and the paired analysis should have been registered."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What an analysis makes of all contrasts that it can test."""
-
-    evidence: Mapping[Key, Evidence]
-    adjusted: Mapping[Key, Adjusted]
-
-    def verdict(self, key: Key, level: Level) -> Verdict | None:
-        """The word; None where the analysis has no test."""
-        if key not in self.adjusted:
-            return None
-        return verdicts.verdict(self.evidence[key].figure, self.adjusted[key], level.alpha, level.margin)
-
-
-Correlate = Callable[[Sequence[Vector]], FloatArray]
-"""The correlation of contrasts in a fit; without one a family is decided by Holm."""
-
-
-def judge_all(
-    evidence: Mapping[Key, Evidence], question: Question, correlate: Correlate | None = None
-) -> Judged:
-    """Adjust every contrast within its family, and the families behind their gates.
-
-    Args:
-        evidence: of the contrasts with a test.
-        question: the registered question.
-        correlate: given where the largest t decides.
-    """
-    level = sequential_evidence.level_of(question)
-    adjusted: dict[str, dict[str, Adjusted]] = {}
-    members = {kind: family(kind, question) for kind in REPORTED}
-    for kind, names in members.items():
-        inside = {c: evidence[c, kind] for c in names if (c, kind) in evidence}
-        shared = correlate([contrast(c, kind, question) for c in names]) if correlate and names else None
-        adjusted[kind] = families.adjust(names, inside, level, shared)
-    gated = families.gatekeep(adjusted, members, question.gatekeeping)
-    done = {
-        key: gated[key[1]].get(key[0]) or families.unadjusted(found, level) for key, found in evidence.items()
-    }
-    return Judged(evidence, done)
 
 
 def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tuple[Contrast, ...]:
@@ -126,21 +82,9 @@ def correlation_in(table: Table, name: str) -> Correlate | None:
     """The correlation of contrasts under an analysis; None for the paired one, which has no common error."""
     if name == STRATUM:
         return correlation
-    mixed = table.mixed
-    if name == PAIRED or isinstance(mixed, str):
+    if name == PAIRED or isinstance(table.mixed, str):
         return None
-
-    def correlate(vectors: Sequence[Vector]) -> FloatArray:
-        # Members that cannot be estimated are taken as independent, which bounds the others from above (Sidak).
-        shared = np.eye(len(vectors))
-        kept = [i for i, vector in enumerate(vectors) if vector and mixed.has(vector)]
-        if kept:
-            covariance = mixed.covariance([vectors[i] for i in kept])
-            size = np.sqrt(np.diag(covariance))
-            shared[np.ix_(kept, kept)] = covariance / np.outer(size, size)
-        return shared
-
-    return correlate
+    return correlation_of(table.mixed)
 
 
 def _blocks(layout: Layout, engine: str) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from equipoise_stats import figures
 from equipoise_stats.decomposition import Vector, cell_name, contrast, family, registered_contrasts
+from equipoise_stats.judging import Key
 from equipoise_stats.layout import Layout, lay_out
 from equipoise_stats.mixed import CellMeans, by_run
 from equipoise_stats.records import Question, RunScore
@@ -14,8 +15,6 @@ from equipoise_stats.results import Contrast, Estimate, Verdict
 from equipoise_stats.stratum import Stratum, fit_stratum
 
 STRATUM, PAIRED, MIXED = "exact-stratum", "paired", "mixed"
-Key = tuple[str, str]
-"""A contrast by its condition and kind."""
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,6 @@ def _analysed(
             solved.contrast(layout.coefficients(contrast(c.condition, c.kind, question)), question.alpha),
         )
         for c in contrasts
-        if c.m0 is not None
+        if c.estimable
     )
     return Gee("fitted", "", HOW, of, len(used), blocks, found, solved.warnings)

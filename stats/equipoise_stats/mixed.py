@@ -34,10 +34,12 @@ class CellMeans:
     Attributes:
         cells: the C cells, in the suite's order.
         fit: its coefficients are the means of the cells.
+        problem: what was fitted.
     """
 
     cells: tuple[Cell, ...]
     fit: Fit
+    problem: Problem
 
     def rows(self, vectors: Sequence[Vector]) -> FloatArray:
         """(m, C) coefficients of contrasts whose cells are all here."""
@@ -138,7 +140,8 @@ def _fitted(
     design = np.zeros((len(y), len(cells)))
     design[np.arange(len(y)), labels] = 1.0
     names = tuple(f"cell{i:04d}" for i in range(len(cells)))
+    problem = Problem(np.array(y, dtype=np.float64), design, names, terms)
     try:
-        return CellMeans(tuple(cells), fit(Problem(np.array(y, dtype=np.float64), design, names, terms)))
+        return CellMeans(tuple(cells), fit(problem), problem)
     except StatsError as error:
         return "; ".join(error.faults)

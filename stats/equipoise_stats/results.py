@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from equipoise_stats.layout import LeftOut
-from equipoise_stats.sequential_results import LookPoint, Sequential
-from equipoise_stats.serial import from_text, to_text
+from equipoise_stats.sequential_results import LookPoint
 
 Interval = tuple[float, float]
 
@@ -160,6 +158,11 @@ class Contrast:
     m1h: Estimate | None = None
     m1r: Swap | None = None
 
+    @property
+    def estimable(self) -> bool:
+        """Whether any analysis may give figures for it."""
+        return bool(self.vector) and self.verdict not in (Verdict.INADMISSIBLE, Verdict.NOT_ESTIMABLE)
+
 
 @dataclass(frozen=True)
 class VolumeShare:
@@ -225,26 +228,58 @@ class CrossCheck:
 
 @dataclass(frozen=True)
 class CellLevelContrast:
-    """A contrast under the crossed model of task scores."""
+    """A contrast under a mixed model: Satterthwaite's figures, and Kenward and Roger's beside them."""
 
     condition: str
     kind: str
     estimate: float
     se: float
     df: float
-    p: float
+    p: float | None
+    se_kr: float
+    df_kr: float
+    p_kr: float | None
+
+
+@dataclass(frozen=True)
+class ModelCertificate:
+    """Why the fit is the optimum: see ``lmm.results.Certificate``; ``pressure`` None without a boundary."""
+
+    decrement: float
+    min_eigenvalue: float
+    pressure: float | None
+    active: tuple[str, ...]
+    steps: int
+    kkt: bool
 
 
 @dataclass(frozen=True)
 class CellLevel:
-    """The crossed model of task scores, ``fitted`` or ``refused`` with the reason."""
+    """A mixed model of cell means, ``fitted`` or ``refused`` with the reason.
 
+    Attributes:
+        model: ``M1`` of runs, ``M2`` of task scores, ``M3`` of task scores with cell:task besides.
+        question: what its contrasts are about: ``fixed suite`` or ``task population``.
+        components: variances by term; ``boundary`` names those at 0, which stay in the model.
+        cells: names; ``means`` and ``covariance`` are the coefficients and their covariance.
+        cross_check: what the second engine says of it; empty where it was not asked.
+    """
+
+    model: str
+    formula: str
+    question: str
     status: str
     reason: str
     rows: int
     loglik: float | None = None
     components: Mapping[str, float] | None = None
+    boundary: tuple[str, ...] = ()
+    certificate: ModelCertificate | None = None
+    cells: tuple[str, ...] = ()
+    means: tuple[float, ...] = ()
+    covariance: tuple[tuple[float, ...], ...] = ()
     contrasts: tuple[CellLevelContrast, ...] = ()
+    cross_check: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -291,71 +326,3 @@ class Learning:
     blocks: int
     figures: Estimate | None
     sentence: str
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """The whole inference of one suite; the same records give the same bytes.
-
-    Attributes:
-        engine: the primary engine, ``exact-stratum`` or ``paired``; ``engine_sentence`` says why.
-        blocks: the complete blocks; ``left_out`` are the others with the reason.
-        shares: of each rule's gain that are due to volume.
-        sequential: the plan of looks; None where the data are looked at once.
-        identity_gap: the largest gap of TOTAL against CONTENT + SHAPE + VOLUME; None where none is complete.
-        void: whether a control failed, which makes every hypothesis inadmissible.
-        notes: what a reader must know beside the figures.
-        data_sha256: over the sorted records.
-    """
-
-    version: str
-    baseline: str
-    conditions: tuple[str, ...]
-    alpha: float
-    smallest_effect: float
-    multiplicity: str
-    engine: str
-    engine_sentence: str
-    blocks: tuple[int, ...]
-    left_out: tuple[LeftOut, ...]
-    cells: tuple[CellMean, ...]
-    stratum: StratumTable | None
-    contrasts: tuple[Contrast, ...]
-    shares: tuple[VolumeShare, ...]
-    sequential: Sequential | None
-    identity_gap: float | None
-    hypotheses: tuple[HypothesisResult, ...]
-    controls: tuple[ControlCheck, ...]
-    void: bool
-    cross_check: CrossCheck
-    cell_level: CellLevel
-    naive: Naive
-    mde: Detectable
-    learning: Learning
-    notes: tuple[str, ...]
-    data_sha256: str
-
-    def contrast(self, condition: str, kind: str) -> Contrast:
-        """The contrast of a condition and a kind.
-
-        Raises:
-            KeyError: if the suite has no such contrast.
-        """
-        for candidate in self.contrasts:
-            if (candidate.condition, candidate.kind) == (condition, kind):
-                return candidate
-        message = f"no contrast {kind}({condition})"
-        raise KeyError(message)
-
-    def to_json(self) -> str:
-        """Canonical JSON: sorted keys, shortest exact numbers, no NaN."""
-        return to_text(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Analysis:
-        """The analysis that ``to_json`` wrote.
-
-        Raises:
-            StatsError: if the text is no analysis, naming the place.
-        """
-        return from_text(cls, text)

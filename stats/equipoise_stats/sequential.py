@@ -80,7 +80,7 @@ def _crossing(
         edge = (middle * root)[:, None]
         outside = (mass * (ndtr((places - edge) / step) + ndtr((-places - edge) / step))).sum(axis=1)
         low, high = np.where(outside > wanted, middle, low), np.where(outside > wanted, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=32)

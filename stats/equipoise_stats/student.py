@@ -39,6 +39,12 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
     return nodes, weights
 
 
+@functools.cache
+def _hermite() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(64)
+    return nodes, weights
+
+
 @functools.lru_cache(maxsize=256)
 def chi_scale(df: float) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights for the mean of a function of s = sqrt(chi-square_df / df).
@@ -149,7 +155,7 @@ def studentized_range_p(q: float, means: float, df: float) -> float:
     spread = ndtr(z)[None, :] - ndtr(z[None, :] - q * s[:, None])
     # The missing mass k phi (Phi^(k-1) - spread^(k-1)) is summed, not one minus the rest: small tails stay exact.
     missing = np.power(ndtr(z)[None, :], means - 1.0) - np.power(np.maximum(spread, 0.0), means - 1.0)
-    return float(min(1.0, s_weights @ (means * missing @ density)))
+    return float(np.minimum(1.0, s_weights @ (means * missing @ density)))
 
 
 def dunnettx_p(t: float, members: int, df: float) -> float:
@@ -168,7 +174,7 @@ def dunnettx_p(t: float, members: int, df: float) -> float:
 
 def _equicorrelated_max_t_p(t: float, rho: float, members: int, df: float) -> float:
     s, s_weights = chi_scale(df)
-    z, z_weights = np.polynomial.hermite_e.hermegauss(64)
+    z, z_weights = _hermite()
     z_weights = z_weights / z_weights.sum()
     common = math.sqrt(rho) * z[None, :]
     own = math.sqrt(1.0 - rho)

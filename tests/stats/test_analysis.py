@@ -95,9 +95,11 @@ def test_names_change_nothing_but_names(analysis: Analysis) -> None:
     assert renamed.stratum is not None
     assert analysis.stratum.covariance == renamed.stratum.covariance
     assert analysis.cross_check == renamed.cross_check
-    assert [c.estimate for c in analysis.cell_level.contrasts] == [
-        c.estimate for c in renamed.cell_level.contrasts
-    ]
+    assert analysis.cell_level.contrasts
+    for level in ("run_level", "cell_level", "task_population"):
+        assert [replace(c, condition="") for c in getattr(analysis, level).contrasts] == [
+            replace(c, condition="") for c in getattr(renamed, level).contrasts
+        ]
 
 
 def test_an_analysis_goes_through_json_and_back(analysis: Analysis) -> None:
@@ -153,7 +155,7 @@ def test_the_crossed_model_of_balanced_task_scores_equals_the_run_means(analysis
         assert found.se == pytest.approx(primary.se, rel=1e-2)
 
 
-def test_the_crossed_model_is_refused_at_a_boundary_beyond_its_size_and_without_data() -> None:
+def test_the_crossed_model_says_what_lies_at_the_boundary_and_keeps_it() -> None:
     runs, _ = suite()
     rng = np.random.default_rng(8)
     level = {(r.condition, r.arm, r.twin, r.block) for r in runs}
@@ -163,13 +165,30 @@ def test_the_crossed_model_is_refused_at_a_boundary_beyond_its_size_and_without_
         for key in sorted(level)
         for task in range(TASKS)
     ]
-    refused = analyse(runs, flat, QUESTION, {}).cell_level
-    assert refused.status == "refused"
-    assert "at or near 0" in refused.reason
-    assert refused.contrasts == ()
-    many = [TaskScore(*key, task, 1, 2) for key in sorted(level) for task in range(40)]
-    assert "2800 rows" in analyse(runs, many, QUESTION, {}).cell_level.reason
-    assert analyse(runs, (), QUESTION, {}).cell_level.reason == "no task scores in the complete blocks"
+    found = analyse(runs, flat, QUESTION, {}).cell_level
+    assert found.status == "fitted"
+    assert found.components is not None
+    assert set(found.components) == {"block", "task", "run", "residual"}
+    assert found.boundary
+    assert {found.components[name] for name in found.boundary} == {0.0}
+    assert found.certificate is not None
+    assert found.certificate.kkt
+    assert analyse(runs, (), QUESTION, {}).cell_level.reason == "no task scores"
+
+
+def test_every_analysis_stands_in_the_specification_table(analysis: Analysis) -> None:
+    rows = [r for r in analysis.specification if (r.condition, r.kind) == ("gigpo", "content")]
+    assert [r.model for r in rows] == ["M0", "M1", "M1h", "M2", "M3", "M5", "M6", "M1r"]
+    assert [r.model for r in rows if r.primary] == ["M0"]
+    assert {r.question for r in rows if r.model == "M3"} == {"task population"}
+    by_model = {r.model: r for r in rows}
+    content = analysis.contrast("gigpo", "content")
+    assert (by_model["M0"].verdict, by_model["M0"].p_adjusted) == (content.verdict, content.p_adjusted)
+    assert by_model["M1"].p == pytest.approx(content.p, rel=1e-5)
+    assert by_model["M2"].p == pytest.approx(content.p, rel=1e-5)
+    assert by_model["M1r"].agrees is None  # five blocks and one twin cannot reject
+    assert by_model["M1r"].note == "cannot reject: the smallest possible p is 0.0625"
+    assert by_model["M5"].estimate == pytest.approx(content.estimate, abs=0.01)
 
 
 def test_several_twins_make_the_paired_analysis_primary_and_holm_its_decision() -> None:
