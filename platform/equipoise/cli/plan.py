@@ -46,22 +46,30 @@ def plan(
     """Show cells, jobs, doses, costs and the minimal detectable effect of a suite; nothing is run."""
     from equipoise.suites.piloting import earlier_run, read_pilot
     from equipoise.suites.planning import outline
+    from equipoise.suites.power import power_in_plan
 
     checked = open_suite(suite).suite
     measured = earlier_run(home, checked) if pilot is None else read_pilot(pilot, checked)
     outlined = outline(checked, sd, measured)
+    outlined["power"], lacking = power_in_plan(checked, sd)
+    outlined["warnings"] += [lacking] if lacking else []
     if as_json:
         show_json(outlined)
         return
-    apart = ("warnings", "cells_by_arm", "pilot")
+    apart = ("warnings", "cells_by_arm", "pilot", "power")
     rows = [
         (name.replace("_", " "), _written(value)) for name, value in outlined.items() if name not in apart
     ]
     show_table("", ("", ""), rows)
     _show_cells(outlined["cells_by_arm"], known=measured is not None)
+    if outlined["power"] is not None:
+        show_table("Power", _POWER, _powers(outlined["power"]))
     for warning in outlined["warnings"]:
         say(f"warning: {warning}")
     say(_source(outlined["pilot"]))
+    say(
+        "Power is that of the smallest effect that matters; `equipoise power` says more, and from a pilot's spreads."
+    )
     say("The assumed spread is --sd; take it from a pilot on seeds that the suite does not use.")
 
 
@@ -78,6 +86,28 @@ def _show_cells(rows: list[dict[str, Any]], *, known: bool) -> None:
         return
     first = {row["arm"]: {**row, "condition": "each"} for row in reversed(rows)}
     show_table("Each run, by arm", _COLUMNS, [_cell(first[arm]) for arm in reversed(first)])
+
+
+_POWER = ("contrast", "detects", "power", "equal", "blocks", "falsely claimed", "by native runs")
+
+
+def _powers(told: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One row a family; false claims, the worst of the scenarios without content, beside content."""
+    rows = []
+    for family in told["families"]:
+        content = family["kind"] == "content"
+        false = [told[name] if content else {} for name in ("false_content", "false_native")]
+        rows.append(
+            (
+                family["kind"],
+                f"{family['mde']:.4f}",
+                f"{family['power']:.0%}",
+                f"{family['equivalence']:.0%}",
+                str(family["blocks_to_detect"] or "thousands"),
+                *(f"{max(rates.values()):.0%}" if rates else "" for rates in false),
+            )
+        )
+    return rows
 
 
 def _source(pilot: str | None) -> str:

@@ -10,15 +10,16 @@ from equipoise.suites.judge import rate
 from equipoise.suites.piloting import Pilot
 from equipoise.suites.planning import has_content
 from equipoise_preregistration import Suite
-from equipoise_stats import Question, RunScore
+from equipoise_stats import Question, RunScore, StatsError
 from equipoise_stats.layout import lay_out
 from equipoise_stats.simulate import Divergence, Outlook, Plan, World, look_ahead
 from equipoise_stats.stratum import Stratum, fit_stratum
 
-__all__ = ["Spreads", "assumed", "figures", "piloted", "power_of_suite", "registered_plan"]
+__all__ = ["Spreads", "assumed", "figures", "piloted", "power_in_plan", "power_of_suite", "registered_plan"]
 
 _BOUND = 0.8
 _RUN_SD, _BLOCK_SD = 0.03, 0.015
+_SETS_IN_PLAN = 1_000
 
 
 @dataclass(frozen=True)
@@ -163,3 +164,21 @@ def _upper(mean_square: float, df: int) -> float:
 
 def _between(fit: Stratum, error: float) -> float:
     return math.sqrt(max(0.0, (_upper(float(fit.ms_block), fit.df_block) - error) / fit.cells))
+
+
+def power_in_plan(suite: Suite, sd: float) -> tuple[dict[str, Any] | None, str]:
+    """What `plan` says of power: figures under one spread of runs, judging included, or why there are none.
+
+    Args:
+        suite: checked.
+        sd: of a run's success rate within its block.
+
+    Returns:
+        The figures of `equipoise power` from fewer simulated suites, and an empty sentence; or None with the reason.
+    """
+    spreads = Spreads(sd, _BLOCK_SD, 0.0, "as stated or assumed")
+    try:
+        outlook = power_of_suite(suite, spreads, sets=_SETS_IN_PLAN)
+    except StatsError as error:
+        return None, f"power cannot be worked out: {'; '.join(error.faults)}"
+    return figures(outlook, spreads), ""
