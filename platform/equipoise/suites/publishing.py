@@ -18,7 +18,7 @@ from equipoise_preregistration.chain import FILE as CHAIN
 from equipoise_preregistration.registry import amendments
 from equipoise_reports import NothingToReport, Study, render
 
-__all__ = ["Published", "publish"]
+__all__ = ["Published", "drawn", "publish"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,19 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
         ChainError: if the folder's registrations, the store's copy of this one, or a result were changed.
         ReportError: if none of its runs has ended.
     """
+    study, files = drawn(store, home, wanted)
+    folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        _replace(folder / name, text)
+    return Published(study, folder)
+
+
+def drawn(store: Store, home: Path, wanted: str | None = None) -> tuple[Study, dict[str, str]]:
+    """The study that a report shows, and the files it consists of, by name; the same for the same results.
+
+    For arguments and errors see `publish`.
+    """
     from equipoise_reports.exports import (
         analysis_json,
         decomposition_latex,
@@ -78,8 +91,6 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
         deviations=(*_unchained(frozen, home), *unfrozen(store, frozen, home)),
         amended=_amended(store, frozen, home),
     )
-    folder = home / "reports" / f"{study.name}-{study.registration.hash8}"
-    folder.mkdir(parents=True, exist_ok=True)
     files = {"report.html": render, "runs.csv": runs_csv}
     if not study.interim:
         files |= {
@@ -87,9 +98,7 @@ def publish(store: Store, home: Path, wanted: str | None = None) -> Published:
             "decomposition.md": decomposition_markdown,
             "decomposition.tex": decomposition_latex,
         }
-    for name, make in files.items():
-        _replace(folder / name, make(study))
-    return Published(study, folder)
+    return study, {name: make(study) for name, make in files.items()}
 
 
 def _amended(store: Store, frozen: Frozen, home: Path) -> tuple[str, ...]:

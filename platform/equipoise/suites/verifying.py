@@ -106,7 +106,7 @@ def verify_home(
         )
         raise NotRegisteredError(message)
     total, before = sum(len(suite.jobs) for suite in stored), 0
-    verdicts = []
+    verdicts, kept = [], set[str]()
     for suite in stored:
         done = before
 
@@ -114,9 +114,11 @@ def verify_home(
             if on_progress is not None:
                 on_progress(done + jobs, total)
 
-        verdicts.append(_Suite(suite, home, (chain, studies), here).verify(told))
+        one = _Suite(suite, home, (chain, studies), here)
+        verdicts.append(one.verify(told))
+        kept |= one.kept
         before += len(suite.jobs)
-    return Verdict(chain, tuple(faults), tuple(verdicts))
+    return Verdict(chain, tuple(faults), tuple(verdicts), (*_NEVER, *_other_caches(home, kept)))
 
 
 def _read(home: Path) -> tuple[list[StoredSuite], list[Fault]]:
@@ -145,6 +147,13 @@ def _read(home: Path) -> tuple[list[StoredSuite], list[Fault]]:
     return stored, faults
 
 
+def _other_caches(home: Path, kept: set[str]) -> list[str]:
+    """Base policies that no run which was looked at made."""
+    names = sorted(path.name[:8] for path in (home / "cache" / "base").glob("*") if path.name not in kept)
+    why = "base policies that no block looked at here has, or that other code made"
+    return [f"cache/base: {why}: {', '.join(names)}"] if names else []
+
+
 def _orphaned(table: str, parent: str, rows: int) -> Fault:
     return Fault(DATABASE_FILE, f"rows of {table}", f"each with its row of {parent}", f"{rows} without")
 
@@ -162,6 +171,7 @@ class _Suite:
         self._stored, self._home, self._here = stored, home, here
         self._chain, self._studies = beside
         self._findings = Findings()
+        self.kept = frozenset[str]()
 
     def verify(self, told: Callable[[int], None]) -> SuiteVerdict:
         """Check everything that the suite has."""
@@ -179,6 +189,8 @@ class _Suite:
         return SuiteVerdict(self._stored.name, self._stored.hash, len(self._stored.jobs), done, findings)
 
     def _check(self, frozen: Frozen, told: Callable[[int], None]) -> list[Job]:
+        from equipoise.suites.verifying_caches import check_caches
+        from equipoise.suites.verifying_reports import check_report
         from equipoise.suites.verifying_runs import check_runs
 
         findings, kept = self._findings, frozen.registration
@@ -204,6 +216,8 @@ class _Suite:
             told(number // 2)
         check_strays(self._home / "work" / _digits(self._stored)[:8], jobs, findings)
         check_runs(jobs, damaged, findings, lambda number: told((len(jobs) + number) // 2))
+        self.kept = check_caches(self._home, jobs, kept, findings)
+        check_report(self._home, self._stored, findings)
         return jobs
 
 

@@ -17,7 +17,7 @@ from equipoise.suites.verifying_search import COMPARISON, SEARCH, Searched
 from equipoise_preregistration.canon import digest
 from equipoise_preregistration.registration import Registration, Surroundings, freeze, identity_of
 
-__all__ = ["Job", "check_jobs", "check_registration", "check_result"]
+__all__ = ["Job", "check_jobs", "check_registration", "check_result", "leaves"]
 
 _NAMED = 5
 
@@ -99,8 +99,7 @@ def check_jobs(
     for job in jobs:
         spec = expected.get(job.key)
         if spec is not None:
-            written = {**json.loads(json.dumps(spec.payload))}
-            _check_told(job, written, findings)
+            _check_told(job, json.loads(json.dumps(spec.payload)), findings)
             row = {
                 "kind": spec.kind,
                 "block": spec.block,
@@ -121,9 +120,9 @@ def _check_told(job: Job, written: Mapping[str, Any], findings: Findings) -> Non
         if not findings.same_code or pair[0] == pair[1] or not isinstance(pair[0], dict):
             findings.hold_again("registered runs", job.key, f"what it was told of its {name}", pair)
             continue
-        leaves = [dict(_leaves(name, value)) for value in pair]
-        for place in sorted(leaves[0].keys() | leaves[1].keys()):
-            values = (leaves[0].get(place), leaves[1].get(place))
+        told = [dict(leaves(name, value)) for value in pair]
+        for place in sorted(told[0].keys() | told[1].keys()):
+            values = (told[0].get(place), told[1].get(place))
             if values[0] != values[1]:
                 findings.hold("registered runs", job.key, f"what it was told of its {place}", values)
 
@@ -181,14 +180,15 @@ def _name_differences(job: Job, kept: str, findings: Findings) -> None:
     """Say which numbers of a result were changed, where the file beside it is still the one that was written."""
     path = job.folder / RESULT_FILE
     if path.is_file() and sha256(path.read_bytes()).hexdigest() == kept:
-        written = dict(_leaves("", read_outcome(job.folder, RESULT_FILE) or {}))
-        found = dict(_leaves("", job.result))
+        written = dict(leaves("", read_outcome(job.folder, RESULT_FILE) or {}))
+        found = dict(leaves("", job.result))
         changed = [name for name in (written | found) if written.get(name) != found.get(name)]
         for name in changed[:_NAMED]:
             findings.fault(job.key, f"result in the database, {name}", written.get(name), found.get(name))
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every number and word in nested JSON, by the path that leads to it."""
     inner = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     )
@@ -196,7 +196,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
     else:
         for name, content in inner:
-            yield from _leaves(f"{path}.{name}" if path else str(name), content)
+            yield from leaves(f"{path}.{name}" if path else str(name), content)
 
 
 def _check_outcomes(job: Job, findings: Findings) -> None:

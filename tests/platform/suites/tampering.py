@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from equipoise.suites.verifying import Verdict, verify_home
-from equipoise_preregistration.chain import verify_chain
-from equipoise_preregistration.registration import Surroundings
+from equipoise_preregistration.amendment import Amendment
+from equipoise_preregistration.chain import GENESIS, ChainReport, chain_line, verify_chain
+from equipoise_preregistration.registration import Registration, Surroundings
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,42 @@ class Copy:
                 raw = (self.work(key) / name).read_bytes()
                 row = (hashlib.sha256(raw).hexdigest(), len(raw), job, name)
                 connection.execute("UPDATE artifacts SET sha256=?, bytes=? WHERE job=? AND name=?", row)
+            listed = connection.execute(
+                "SELECT name, sha256, bytes FROM artifacts WHERE job=?", (job,)
+            ).fetchall()
+        sums = {name: {"sha256": sha256, "bytes": size} for name, sha256, size in listed}
+        (self.work(key) / "artifacts.json").write_text(json.dumps(sums))
+
+    def text(self, path: str, change: Callable[[str], str]) -> None:
+        """Change a file of text, by its path in the folder; the change must change something."""
+        before = (self.home / path).read_text()
+        after = change(before)
+        assert after != before
+        (self.home / path).write_text(after)
+
+    @contextmanager
+    def studies(self) -> Iterator[sqlite3.Connection]:
+        """Optuna's database."""
+        connection = sqlite3.connect(self.home / "tuning.db")
+        with connection:
+            yield connection
+        connection.close()
+
+    def rechain(self, change: Callable[[Registration | Amendment], Registration | Amendment | None]) -> None:
+        """Change lines of the chain, or drop them, and put all hashes right."""
+        lines, head = list[bytes](), GENESIS
+        items: list[Registration | Amendment] = [*self.chain.registrations, *self.chain.amendments]
+        for item in items:
+            changed = change(item)
+            if changed is not None:
+                lines.append(chain_line(replace(changed, previous=head)))
+                head = json.loads(lines[-1])["entry_hash"]
+        (self.home / "registrations.jsonl").write_bytes(b"".join(lines))
+
+    @property
+    def chain(self) -> ChainReport:
+        """The chain as it is."""
+        return verify_chain(self.home)
 
     def verdict(self, *, same_code: bool = True) -> Verdict:
         """What a verification comes to, by default under the code that was registered."""

@@ -16,7 +16,7 @@ from equipoise.suites.running import enqueue
 if TYPE_CHECKING:
     from tests.platform.suites.conftest import Equipoise, Finished
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("verified")]
 
 CELL = "b0/cell/outcome/matched/0"
 CREDIT = "b0/signals/outcome"
