@@ -121,29 +121,39 @@ def type_one(X: FloatArray, columns: Mapping[str, tuple[int, ...]]) -> dict[str,
 
 
 def type_three(
-    X: FloatArray, centred: FloatArray, columns: Mapping[str, tuple[int, ...]]
+    X: FloatArray, coded: FloatArray, columns: Mapping[str, tuple[int, ...]]
 ) -> dict[str, FloatArray]:
     """Rows for the tests of type III: each term's effects when the other factors' levels count evenly.
 
+    A term's rows are brought to the unit matrix on its own columns of X, which under treatment coding gives lmerTest's
+    rows and with them its denominator degrees of freedom. A single term is tested as by ``type_one``, as there.
+
     Args:
         X: (n, p) the fitted design, of full column rank.
-        centred: (n, p) the same columns' space with centred indicators: the column of a level is 1 - 1/K in its rows
-            and -1/K in others, for the K - 1 levels beside the baseline; interactions are products; covariates stay as
-            they are.
-        columns: for each term its columns in ``centred``.
-
-    Returns:
-        For each term the rows over the coefficients of X that give its coefficients in ``centred``.
+        coded: (n, p) the same columns' space with factors coded by columns that sum to zero over their levels.
+        columns: for each term but the intercept its columns, the same in X and ``coded``.
 
     Raises:
         StatsError: designs that do not span the same space, as with empty cells: type III has no meaning there.
     """
-    solution, _, rank, _ = np.linalg.lstsq(centred, X, rcond=None)
+    solution, _, rank, _ = np.linalg.lstsq(coded, X, rcond=None)
     turned = np.asarray(solution, dtype=np.float64)
-    gap = float(np.abs(centred @ turned - X).max())
-    if rank < X.shape[1] or centred.shape[1] != X.shape[1] or gap > 1e-8 * float(np.abs(X).max()):
+    gap = float(np.abs(coded @ turned - X).max())
+    if rank < X.shape[1] or coded.shape[1] != X.shape[1] or gap > 1e-8 * float(np.abs(X).max()):
         raise StatsError(
-            f"type III: expected two codings of one space of {X.shape[1]} columns, got {centred.shape[1]} columns of "
+            f"type III: expected two codings of one space of {X.shape[1]} columns, got {coded.shape[1]} columns of "
             f"rank {rank} that miss X by {gap:.1e}; with empty cells contrasts must be named one by one"
         )
-    return {name: turned[list(index)] for name, index in columns.items()}
+    if len(columns) == 1:
+        return type_one(X, columns)
+    return {name: _unit_on(turned[list(index)], index) for name, index in columns.items()}
+
+
+def _unit_on(rows_: FloatArray, own: tuple[int, ...]) -> FloatArray:
+    """The same row space with the unit matrix on some columns, where those allow it."""
+    block = rows_[:, list(own)]
+    if np.linalg.cond(block) > 1e8:
+        return rows_
+    found = linear.solved(block, rows_)
+    # Rounding errors would make terms look related that are not.
+    return np.where(np.abs(found) < 1e-12, 0.0, found)

@@ -48,7 +48,7 @@ class KenwardRoger:
         phi = self.fit.vcov
         q = int(np.linalg.matrix_rank(contrasts))
         middle = contrasts.T @ np.linalg.pinv(contrasts @ phi @ contrasts.T, hermitian=True) @ contrasts
-        moved = np.einsum("ij,jk,ckl,lm->cim", middle, phi, self.slopes, phi)
+        moved = (middle @ phi) @ self.slopes @ phi
         trace = np.einsum("cii->c", moved)
         a1 = float(trace @ self.weights @ trace)
         a2 = float(np.sum(self.weights * np.einsum("cij,dji->cd", moved, moved)))
@@ -87,10 +87,10 @@ def adjust(fit: Fit) -> KenwardRoger:
     weights = np.linalg.pinv(at_unit(solved.by_tau.expected), hermitian=True)
     scale = 1.0 / np.sqrt(np.diag(solved.by_tau.expected))
     weights = weights * np.outer(scale, scale)
-    core = np.einsum("cd,cdij->ij", weights, inner_q - np.einsum("cij,djk->cdik", inner_p, inner_p))
+    core = np.einsum("cd,cdij->ij", weights, inner_q - inner_p[:, None] @ inner_p[None])
     vcov = fit.vcov + 2 * root.T @ core @ root
     back = linear.inverse(root)
-    slopes = np.einsum("ia,cab,jb->cij", back, inner_p, back)
+    slopes = back @ inner_p @ back.T
     return KenwardRoger(fit, (vcov + vcov.T) / 2, slopes, weights)
 
 

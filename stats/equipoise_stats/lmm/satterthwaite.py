@@ -94,7 +94,7 @@ def covariance_slopes(solved: Solution) -> FloatArray:
     residual = np.eye(system.fixed) - np.tensordot(values / at.sigma2, slopes, axes=1)
     whole = np.concatenate([residual[None], slopes])
     root = linear.solved(at.solved.fixed_root, linear.inverse(system.triangle).T) * system.scale
-    return np.asarray(np.einsum("ai,tab,bj->tij", root, whole, root), dtype=np.float64)
+    return np.asarray(root.T @ whole @ root, dtype=np.float64)
 
 
 def df(fit: Fit, L: FloatArray) -> FloatArray:
