@@ -19,7 +19,8 @@ from equipoise_stats.lmm.columns import Column, tokens
 from equipoise_stats.lmm.model import FloatArray, IntArray
 
 _LEVEL = re.compile(r"v(\d+)\[(?:T\.)?(\d+)\]\Z")
-_POLYNOMIAL = re.compile(r"C\(v(\d+), contr\.poly\)\[(.+)\]\Z")
+_POLYNOMIAL = re.compile(r"C\(v(\d+), contr\.(?:poly|sum)\)\[(.+)\]\Z")
+_WHOLE = re.compile(r"(?:C\()?v(\d+)(?:, contr\.(?:poly|sum)\))?\Z")
 _BASIS = re.compile(r"(.+)\[(\d+)\]\Z")
 _SAFE = re.compile(r"\bv(\d+)\b")
 
@@ -51,6 +52,7 @@ class Design:
         terms: its terms in order.
         matrix: (n, p) for the data it was read from.
         treated: factors whose baseline has no column of its own.
+        text: what it was read from.
     """
 
     columns: tuple[Column, ...]
@@ -58,6 +60,7 @@ class Design:
     terms: tuple[Term, ...]
     matrix: FloatArray
     treated: tuple[str, ...]
+    text: str
     spec: Any = field(repr=False, compare=False)
 
     def rows(self, points: Sequence[Mapping[str, str | float]]) -> FloatArray:
@@ -84,11 +87,23 @@ class Design:
 
 def constant(rows: int) -> Design:
     """The intercept alone."""
-    return Design((), ("(Intercept)",), (Term("(Intercept)", (), (), (0,)),), np.ones((rows, 1)), (), None)
+    return Design(
+        (), ("(Intercept)",), (Term("(Intercept)", (), (), (0,)),), np.ones((rows, 1)), (), "1", None
+    )
 
 
-def build(text: str, columns: Sequence[Column]) -> Design:
+def sum_coded(design: Design) -> Design:
+    """The same terms with every factor coded by contrasts that sum to zero."""
+    return build(design.text, design.columns, sums=True) if design.columns else design
+
+
+def build(text: str, columns: Sequence[Column], *, sums: bool = False) -> Design:
     """Read a right-hand side, such as ``rule * arm + log(steps)``.
+
+    Args:
+        text: the right-hand side.
+        columns: the columns it names.
+        sums: code factors by contrasts that sum to zero, not against their baseline.
 
     Raises:
         StatsError: what formulaic cannot read or compute.
@@ -104,7 +119,7 @@ def build(text: str, columns: Sequence[Column]) -> Design:
     rows = columns[0].codes.size + columns[0].values.size if columns else 1
     frame = pd.DataFrame(found, index=range(rows))
     try:
-        made = model_matrix(_neutral(text, columns), frame, context=_context())
+        made = model_matrix(_neutral(text, columns, sums=sums), frame, context=_context())
     except FormulaicError as error:
         raise StatsError(
             f"formula: expected terms such as rule * arm, got {text!r}: {_said(error, columns)}"
@@ -118,6 +133,7 @@ def build(text: str, columns: Sequence[Column]) -> Design:
         terms=_terms(made.model_spec, columns),
         matrix=matrix,
         treated=tuple(columns[place].name for place in sorted(treated)),
+        text=text,
         spec=made.model_spec,
     )
 
@@ -149,7 +165,7 @@ def _context() -> dict[str, Any]:
     return {"ns": stateful_transform(splines.ns), "sqrt": np.sqrt, "abs": np.abs}
 
 
-def _neutral(text: str, columns: Sequence[Column]) -> str:
+def _neutral(text: str, columns: Sequence[Column], *, sums: bool = False) -> str:
     place = {column.name: k for k, column in enumerate(columns)}
     out: list[str] = []
     depth = 0
@@ -159,11 +175,16 @@ def _neutral(text: str, columns: Sequence[Column]) -> str:
         name = piece.strip("`")
         after = "".join(pieces[number + 1 :]).lstrip()[:1]
         if name in place and after not in ("(", "="):
-            ordered = columns[place[name]].ordered
-            out.append(f"C(v{place[name]}, contr.poly)" if ordered else f"v{place[name]}")
+            out.append(_coded(place[name], columns[place[name]], sums=sums))
         else:
             out.append("**" if piece == "^" else piece)
     return "".join(out)
+
+
+def _coded(place: int, column: Column, *, sums: bool) -> str:
+    if not column.factor or not (sums or column.ordered):
+        return f"v{place}"
+    return f"C(v{place}, contr.{'sum' if sums else 'poly'})"
 
 
 def _said(error: Exception, columns: Sequence[Column]) -> str:
@@ -196,7 +217,7 @@ def _terms(spec: Any, columns: Sequence[Column]) -> tuple[Term, ...]:
         factors: list[str] = []
         numbers: list[str] = []
         for piece in term.factors:
-            whole = re.match(r"(?:C\()?v(\d+)(?:, contr\.poly\))?\Z", piece.expr)
+            whole = _WHOLE.match(piece.expr)
             if whole and columns[int(whole[1])].factor:
                 factors.append(columns[int(whole[1])].name)
             elif piece.expr != "1":
@@ -207,5 +228,5 @@ def _terms(spec: Any, columns: Sequence[Column]) -> tuple[Term, ...]:
 
 
 def _term_part(text: str, columns: Sequence[Column]) -> str:
-    whole = re.match(r"C\((v\d+), contr\.poly\)\Z", text)
-    return "(Intercept)" if text == "1" else _expression(whole[1] if whole else text, columns)
+    whole = _WHOLE.match(text)
+    return "(Intercept)" if text == "1" else _expression(f"v{whole[1]}" if whole else text, columns)
