@@ -1,7 +1,12 @@
-"""A small household and a small policy in it, shared by the tests of policies and of training."""
+"""A small household and a policy in it for policies and training, and a suite that the command line has run."""
 
 import gc
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,27 @@ from equipoise.environments.protocol import Environment
 from equipoise.environments.registry import make_environment
 
 HORIZON = 6
+
+SMALL = Path(__file__).parent / "suites" / "data" / "small.yaml"
+
+COMMAND = [sys.executable, "-c", "from equipoise.cli import main; main()"]
+
+ENVIRONMENT = {
+    # What a user has not set: the program itself sees to the threads of its libraries.
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("OMP_", "OPENBLAS_", "MKL_", "MLFLOW_", "EQUIPOISE_"))
+} | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+
+Equipoise = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A suite that was run to its end, and what the command said meanwhile."""
+
+    home: Path
+    said: str
 
 
 @pytest.fixture(scope="session")
@@ -98,3 +124,37 @@ def transcripts(episodes: list[Any], bank: Any) -> Any:
     from equipoise.policies.transcripts import Transcripts
 
     return Transcripts.of(episodes, bank)
+
+
+@pytest.fixture(scope="session")
+def small() -> Path:
+    """The file of a suite of two conditions and two blocks: 20 jobs, some seconds."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def equipoise() -> Equipoise:
+    """Runs the command line to its end."""
+
+    def call(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            check=False,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, equipoise: Equipoise, small: Path) -> Finished:
+    """The small suite, registered and run without any trouble."""
+    home = tmp_path_factory.mktemp("finished") / "runs"
+    registered = equipoise("register", small, "--home", home)
+    assert registered.returncode == 0, registered.stderr
+    done = equipoise("run", small, "--home", home, "--slots", 2)
+    assert done.returncode == 0, done.stderr
+    return Finished(home, done.stdout)

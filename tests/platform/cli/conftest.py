@@ -1,12 +1,12 @@
 """The command line inside this process: exit code and what it wrote, without a second interpreter."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.platform.conftest import Finished
 
 from equipoise.cli import main
 
@@ -43,19 +43,6 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture(scope="session")
-def small() -> Path:
-    """A suite of two conditions and two blocks."""
-    return Path(__file__).parents[1] / "suites" / "data" / "small.yaml"
-
-
-@pytest.fixture(scope="session")
-def finished_pilot(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_pilot(finished: Finished) -> Path:
     """A project folder in which the small suite was run to its end, by a process of its own."""
-    home = tmp_path_factory.mktemp("pilot")
-    arguments = ["run", str(small), "--exploratory", "--home", str(home)]
-    program = "from equipoise.cli import main; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", program, *arguments], check=False, capture_output=True, text=True, timeout=500
-    )
-    assert ran.returncode == 0, ran.stderr
-    return home
+    return finished.home
