@@ -17,7 +17,7 @@ from equipoise_stats.lmm.likelihood import Derivatives, entries
 from equipoise_stats.lmm.model import FloatArray, Problem, check
 from equipoise_stats.lmm.newton import Ascent, Point, ascend, point
 from equipoise_stats.lmm.results import Certificate, Component, Fit
-from equipoise_stats.lmm.system import System, standardise
+from equipoise_stats.lmm.system import System, orthogonal, standardise
 
 # Ratios of random to residual variance from which the steps start.
 FIRST_START = 1.0
@@ -63,7 +63,8 @@ def fit(problem: Problem, *, reml: bool = True) -> Fit:
     """
     check(problem)
     ordered = canonical(problem)
-    return fit_summaries(sum_rows(ordered, lay_out(ordered.terms)), ordered, reml=reml)
+    rows, turned = orthogonal(ordered)
+    return _fitted(standardise(sum_rows(rows, lay_out(rows.terms)), turned), ordered, reml)
 
 
 def fit_summaries(
@@ -80,7 +81,10 @@ def fit_summaries(
         StatsError: as in ``fit``.
     """
     whole = sums if isinstance(sums, CrossProducts) else merge(sums)
-    system = standardise(whole)
+    return _fitted(standardise(whole), problem, reml)
+
+
+def _fitted(system: System, problem: Problem, reml: bool) -> Fit:
     best, starts = _best(system, reml)
     certificate = certify(best, problem, starts)
     if not certificate.kkt:

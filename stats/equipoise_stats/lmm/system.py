@@ -6,14 +6,14 @@ not depend on the units of y, the scales and offsets of covariates or how slopes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from equipoise_stats.errors import StatsError
 from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.crossproducts import CrossProducts, Layout
-from equipoise_stats.lmm.model import FloatArray
+from equipoise_stats.lmm.model import FloatArray, Problem
 
 # A column is aliased when less than this share of its length is left beside those before it (as in R's lm and lme4).
 ALIASED = 1e-7
@@ -64,8 +64,33 @@ class System:
     alias: FloatArray
 
 
-def standardise(sums: CrossProducts) -> System:
+def orthogonal(problem: Problem) -> tuple[Problem, tuple[FloatArray, ...]]:
+    """The problem with the columns of each wide random term made orthonormal over the rows.
+
+    Sums of squares lose twice the digits that an offset (a year, a timestamp) costs a covariate; rows lose them once.
+
+    Returns:
+        The problem, and for each term the (k, k) matrix R with old columns = new columns @ R.
+    """
+    terms, turned = [], []
+    for term in problem.terms:
+        r = linear.triangle(term.design) / np.sqrt(problem.y.size) if term.width > 1 else np.eye(1)
+        # Columns that determine each other are refused when the sums are standardised.
+        if term.width > 1 and np.abs(np.diag(r)).min() > ALIASED * np.abs(r).max() * 1e-3:
+            term = replace(term, design=term.design @ linear.inverse(r))
+        else:
+            r = np.eye(term.width)
+        terms.append(term)
+        turned.append(r)
+    return replace(problem, terms=tuple(terms)), tuple(turned)
+
+
+def standardise(sums: CrossProducts, turned: tuple[FloatArray, ...] | None = None) -> System:
     """Bring the sums to the common scale.
+
+    Args:
+        sums: cross-products of all rows.
+        turned: what ``orthogonal`` returned, if the rows went through it.
 
     Raises:
         StatsError: no residual degrees of freedom, a response that X explains to rounding error, or columns of one
@@ -95,13 +120,14 @@ def standardise(sums: CrossProducts) -> System:
     cross = _white_rows(
         cross.reshape(len(cross), cross.shape[1] * cross.shape[2]), sums.layout, inverse
     ).reshape(cross.shape)
+    whole = white if turned is None else tuple(w @ r for w, r in zip(white, turned, strict=True))
     back = np.zeros((sums.triangle.shape[0], p + 1))
     back[list(kept), :p] = linear.inverse(triangle)
     back[list(kept), p] = -start / scale
     back[-1, p] = 1.0 / scale
     return System(
         sums.layout, sums.rows, p, sums.log_weights, lead, cross, dense, lead_fixed @ back, dense_fixed @ back,
-        float(sums.rows - p), triangle, start, float(scale), white, kept, aliased, alias,
+        float(sums.rows - p), triangle, start, float(scale), whole, kept, aliased, alias,
     )  # fmt: skip
 
 

@@ -19,7 +19,9 @@ def slope(name: str, labels: npt.ArrayLike, x: Array, *, alone: bool = False) ->
     base = intercept(name, labels)
     if alone:
         return RandomTerm(name, base.codes, base.levels, x[:, None], ("x",))
-    return RandomTerm(name, base.codes, base.levels, np.column_stack([np.ones(x.size), x]), ("(Intercept)", "x"))
+    return RandomTerm(
+        name, base.codes, base.levels, np.column_stack([np.ones(x.size), x]), ("(Intercept)", "x")
+    )
 
 
 def random_problem(seed: int, *, slopes: bool = True) -> Problem:
@@ -76,7 +78,9 @@ class Dense:
         """Diagonals of the triangles are not negative."""
         found: list[tuple[float, float]] = []
         for term in self.problem.terms:
-            found += [(0.0 if a == b else -MOST, MOST) for b in range(term.width) for a in range(b, term.width)]
+            found += [
+                (0.0 if a == b else -MOST, MOST) for b in range(term.width) for a in range(b, term.width)
+            ]
         return found
 
     def unit_start(self) -> Array:
@@ -120,9 +124,15 @@ class Dense:
         best = -np.inf
         for number in range(starts):
             unit = self.unit_start()
-            start = unit if number == 0 else unit * rng.exponential(1.0, unit.size) + 0.1 * rng.normal(size=unit.size)
+            start = (
+                unit
+                if number == 0
+                else unit * rng.exponential(1.0, unit.size) + 0.1 * rng.normal(size=unit.size)
+            )
             bounds = self.bounds()
-            start = np.array([s if low < 0 else max(s, 0.0) for s, (low, _) in zip(start, bounds, strict=True)])
+            start = np.array(
+                [s if low < 0 else max(s, 0.0) for s, (low, _) in zip(start, bounds, strict=True)]
+            )
             found = minimize(lambda t: -self.loglik(t), start, method="L-BFGS-B", bounds=bounds)
             best = max(best, -float(found.fun))
         return best
