@@ -80,8 +80,8 @@ class Analysis(Section):
         smallest_effect: Smallest difference in success rate that would matter.
         primary: The contrast that a rule wins on.
         multiplicity: How the family is held at its level.
-        engine: Whether contrasts are tested on the exact error stratum or paired by block; `auto` pairs where a
-            block has several twins or the data are looked at open-ended.
+        engine: Whether contrasts are tested on the exact error stratum or paired by block, or `both` must agree;
+            `auto` pairs where a block has several twins or the data are looked at open-ended.
         gatekeeping: Families in an order: each is judged only when all of the one before it is shown.
         looks: After how many blocks the data are analysed; empty means once, after the last block.
         spending: How the level is spent over the looks: `obf` and `pocock` for planned looks, `e-process` for
@@ -92,7 +92,7 @@ class Analysis(Section):
     smallest_effect: Share = 0.05
     primary: Literal["content"] = "content"
     multiplicity: Literal["holm", "step-down-max-t"] = "holm"
-    engine: Literal["auto", "exact-stratum", "paired"] = "auto"
+    engine: Literal["auto", "exact-stratum", "paired", "both"] = "auto"
     gatekeeping: Annotated[tuple[Kind, ...], Field(strict=False)] = ()
     looks: Annotated[tuple[Size, ...], Field(strict=False)] = ()
     spending: Literal["none", "obf", "pocock", "e-process"] = "none"

@@ -48,9 +48,10 @@ def looks_spend_the_level(draft: Draft) -> Iterator[Problem]:
     elif looks[0] < 2:
         message = f"expected the first look after 2 blocks or more, got {looks[0]}; one block has no error"
         yield Problem(("analysis", "looks", 0), message)
-    if spending == "e-process" and draft.analysis.engine == "exact-stratum":
+    engine = draft.analysis.engine
+    if spending == "e-process" and engine in ("exact-stratum", "both"):
         message = (
-            "expected paired or auto with `spending: e-process`, got 'exact-stratum'; its evidence is that of "
+            f"expected paired or auto with `spending: e-process`, got '{engine}'; its evidence is that of "
             "differences within blocks"
         )
         yield Problem(("analysis", "engine"), message)

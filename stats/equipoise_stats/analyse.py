@@ -12,7 +12,7 @@ from equipoise_stats.checks import check
 from equipoise_stats.contrasts import correlation_in, decompose, identity_gap, shares_of_volume
 from equipoise_stats.crosscheck import cross_check
 from equipoise_stats.digest import data_sha256
-from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Table, choose_engine, tabulate
+from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, Table, choose_engine, tabulate
 from equipoise_stats.failures import failures
 from equipoise_stats.findings import check_controls, judge_hypotheses
 from equipoise_stats.gee import of_runs, of_tasks
@@ -29,7 +29,7 @@ from equipoise_stats.specification import collect, specify
 from equipoise_stats.tables import cell_means, stratum_table
 
 VERSION = "eq1"
-MODEL: Mapping[str, str] = {STRATUM: "M0", MIXED: "M1", PAIRED: "M1h"}
+MODEL: Mapping[str, str] = {STRATUM: "M0", MIXED: "M1", PAIRED: "M1h", BOTH: "M1h"}
 """The names of the primary analyses in the specification table."""
 
 

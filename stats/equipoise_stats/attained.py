@@ -9,7 +9,8 @@ import numpy as np
 
 from equipoise_stats import power
 from equipoise_stats.decomposition import CONTENT, VOLUME, contrast, correlation, family
-from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, figure_of
+from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, figure_of
+from equipoise_stats.judging import agreement_factor
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Detectable
@@ -54,6 +55,17 @@ def _detectable_kind(
 ) -> float:
     vectors = [contrast(condition, kind, question) for condition in family(kind, question)]
     shared = correlation(vectors)
+    if engine.name == BOTH:
+        members = len(vectors)
+        design = power.Design(
+            sd,
+            blocks,
+            float(sum(weight * weight for weight in vectors[0].values())),
+            len(layout.cells),
+            pooled=question.alpha / members,
+            paired=question.alpha / agreement_factor(kind, members),
+        )
+        return power.mde(design, question.power)
     return power.planned_mde(
         sd,
         blocks,
@@ -73,6 +85,6 @@ def _attained_sd(
         return None if stratum is None else math.sqrt(float(stratum.ms_error))
     # the SD of a run that gives the mean squared SE of the CONTENT contrasts
     found = [figure_of(c, engine.name) for c in contrasts if c.kind == CONTENT]
-    counts = [(f, f.df + 1 if engine.name == PAIRED else blocks) for f in found if f is not None]
+    counts = [(f, f.df + 1 if engine.name in (PAIRED, BOTH) else blocks) for f in found if f is not None]
     squares = [f.se**2 * count / 2 for f, count in counts]
     return float(np.sqrt(np.mean(squares))) if squares else None

@@ -104,8 +104,8 @@ def _looks_faults(question: Question) -> Iterator[str]:
         yield f"looks: expected {wanted}, got {list(looks)}"
     if spending == "none" and len(looks) > 1:
         yield f"spending: expected obf, pocock or e-process with {len(looks)} looks, got 'none'"
-    if spending == "e-process" and question.engine == "exact-stratum":
-        yield "engine: expected paired (or auto) with spending 'e-process', got 'exact-stratum'"
+    if spending == "e-process" and question.engine in ("exact-stratum", "both"):
+        yield f"engine: expected paired (or auto) with spending 'e-process', got '{question.engine}'"
     if question.look is not None and question.look not in looks:
         registered = ", ".join(map(str, looks)) or "none"
         yield f"look: expected a registered number of blocks ({registered}), got {question.look}"

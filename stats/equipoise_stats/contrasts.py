@@ -19,8 +19,9 @@ from equipoise_stats.decomposition import (
     correlation,
     family,
 )
-from equipoise_stats.drafts import MIXED, PAIRED, STRATUM, Engine, Table, draft_all, figure_of
-from equipoise_stats.judging import Correlate, Judged, Key, correlation_of, judge_all
+from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, Table, draft_all, figure_of
+from equipoise_stats.families import Evidence
+from equipoise_stats.judging import Correlate, Judged, Key, agreement_factor, correlation_of, judge_all
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Estimate, Swap, Verdict, VolumeShare
@@ -42,13 +43,14 @@ def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tu
     looks = [draft_all(table, question, engine) for table in tables]
     now, layout = looks[-1], tables[-1].layout
     swaps = _swaps(tables[-1], now, question)
-    correlate = correlation_in(tables[-1], engine.name) if engine.max_t else None
+    pooled = MIXED if layout.left_out and not isinstance(tables[-1].mixed, str) else STRATUM
+    carried = pooled if engine.name == BOTH else engine.name
+    correlate = correlation_in(tables[-1], carried) if engine.max_t else None
     series = [
-        judge_looks(looks[: place + 1], question, engine.name, correlate) for place in range(len(looks))
+        judge_looks(looks[: n + 1], question, carried, correlate, guarded=engine.name == BOTH)
+        for n in range(len(looks))
     ]
-    primary, other = series[-1], PAIRED
-    if engine.name == PAIRED:
-        other = MIXED if layout.left_out else STRATUM
+    primary, other = series[-1], PAIRED if engine.name in (STRATUM, MIXED) else pooled
     beside = judge_looks(looks, question, other, correlation_in(tables[-1], other) if engine.max_t else None)
     done = []
     for key, draft in now.items():
@@ -66,16 +68,26 @@ def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tu
 
 
 def judge_looks(
-    looks: Sequence[Mapping[Key, Contrast]], question: Question, name: str, correlate: Correlate | None
+    looks: Sequence[Mapping[Key, Contrast]],
+    question: Question,
+    name: str,
+    correlate: Correlate | None,
+    *,
+    guarded: bool = False,
 ) -> Judged:
-    """What an analysis makes of the contrasts at the last of some looks."""
+    """What an analysis makes of the contrasts at the last of some looks; guarded, with the pairs' consent."""
     at = replace(question, look=question.looked[len(looks) - 1]) if question.looked else question
+    alone = _evidence(looks, at, PAIRED) if guarded else None
+    return judge_all(_evidence(looks, at, name), at, correlate, alone)
+
+
+def _evidence(looks: Sequence[Mapping[Key, Contrast]], at: Question, name: str) -> dict[Key, Evidence]:
     evidence = {}
     for key in looks[-1]:
         found = sequential_evidence.evidence([figure_of(look[key], name) for look in looks], at)
         if found is not None:
             evidence[key] = found
-    return judge_all(evidence, at, correlate)
+    return evidence
 
 
 def correlation_in(table: Table, name: str) -> Correlate | None:
@@ -140,6 +152,16 @@ def _blocks_to_settle(
     draft: Contrast, figure: Estimate, size: int, question: Question, *, blocks: int, cells: int
 ) -> int | None:
     squares = float(sum(weight * weight for weight in draft.vector.values()))
+    if draft.engine == BOTH:
+        design = power.Design(
+            figure.se * math.sqrt(blocks / squares),
+            blocks,
+            squares,
+            cells,
+            pooled=question.alpha / size,
+            paired=question.alpha / agreement_factor(draft.kind, size),
+        )
+        return power.blocks_for_power(design, question.smallest_effect, question.power)
     return power.blocks_to_settle(
         figure.se * math.sqrt(blocks / squares),
         question.smallest_effect,

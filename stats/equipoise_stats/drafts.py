@@ -14,7 +14,7 @@ from equipoise_stats.records import Question, RunScore
 from equipoise_stats.results import Contrast, Estimate, Verdict
 from equipoise_stats.stratum import Stratum, fit_stratum
 
-STRATUM, PAIRED, MIXED = "exact-stratum", "paired", "mixed"
+STRATUM, PAIRED, MIXED, BOTH = "exact-stratum", "paired", "mixed", "both"
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,12 @@ def _reason(name: str, table: Table) -> str:
     complete, every = len(layout.blocks), layout.ragged.shape[1]
     if name == STRATUM:
         return f"exact error stratum: {len(layout.cells)} cells by {complete} complete blocks"
+    if name == BOTH:
+        return (
+            f"pooled error and pairs must agree: figures are of pairs over {complete} of {every} blocks, and nothing "
+            "is claimed that the error pooled over all cells, or the pairs alone at half the level (a third where "
+            "contrasts share the baseline), would not claim"
+        )
     if name == MIXED:
         return (
             f"mixed model of runs, y ~ 0 + cell + (1 | block) by REML with Satterthwaite's degrees of freedom, "
@@ -170,4 +176,4 @@ def _with_figures(draft: Contrast, vector: Vector, table: Table, question: Quest
 
 def figure_of(draft: Contrast, engine: str) -> Estimate | None:
     """The figures of a contrast under an analysis; None where it has none."""
-    return {STRATUM: draft.m0, MIXED: draft.m1, PAIRED: draft.m1h}[engine]
+    return {STRATUM: draft.m0, MIXED: draft.m1, PAIRED: draft.m1h, BOTH: draft.m1h}[engine]

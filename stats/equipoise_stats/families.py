@@ -126,6 +126,43 @@ def _intervals(
     return {c: around(e.figure, critical[e.figure.df]) for c, e in found.items()}
 
 
+def agree(
+    adjusted: Mapping[str, Adjusted], alone: Mapping[str, Evidence], level: Level, factor: int
+) -> dict[str, Adjusted]:
+    """Claim only what the paired analysis, of each contrast alone, claims too.
+
+    The pooled error is too small for a contrast whose runs vary more than the others. The paired test is not, but
+    with few blocks pays dearly for a family. Held to ``level / factor`` it keeps the family's level for any
+    ``factor`` contrasts whose spreads differ at will (Bonferroni), and the pooled test keeps that of the others.
+
+    Args:
+        adjusted: what the family makes of the pooled analysis; contrasts that ``alone`` lacks drop out.
+        alone: the evidence of the paired analysis.
+        level: of the family.
+        factor: contrasts whose runs may vary unlike the others.
+    """
+    done = {}
+    for c, a in adjusted.items():
+        if c not in alone:
+            continue
+        e = alone[c]
+        own = around(e.figure, level.critical(level.alpha / factor, e.figure.df))
+        done[c] = replace(
+            a,
+            p=max(a.p, min(1.0, factor * e.p)),
+            tost_p=max(a.tost_p, min(1.0, factor * e.tost_p)),
+            tost_p_alone=e.tost_p,
+            ci_simultaneous=_hull(a.ci_simultaneous, own),
+            noninferior_p=max(a.noninferior_p, min(1.0, factor * e.noninferior_p)),
+            noninferior_p_alone=e.noninferior_p,
+        )
+    return done
+
+
+def _hull(a: Interval | None, b: Interval | None) -> Interval | None:
+    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+
 def unadjusted(evidence: Evidence, level: Level) -> Adjusted:
     """The same for a contrast outside the families: nothing is adjusted."""
     figure = evidence.figure

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise_stats import families, sequential_evidence, verdicts
-from equipoise_stats.decomposition import REPORTED, Vector, contrast, family
+from equipoise_stats.decomposition import CONTENT, REPORTED, Vector, contrast, family
 from equipoise_stats.families import Adjusted, Evidence, Level
 from equipoise_stats.mixed import CellMeans
 from equipoise_stats.records import Question
@@ -39,7 +39,10 @@ Correlate = Callable[[Sequence[Vector]], FloatArray]
 
 
 def judge_all(
-    evidence: Mapping[Key, Evidence], question: Question, correlate: Correlate | None = None
+    evidence: Mapping[Key, Evidence],
+    question: Question,
+    correlate: Correlate | None = None,
+    alone: Mapping[Key, Evidence] | None = None,
 ) -> Judged:
     """Adjust every contrast within its family, and the families behind their gates.
 
@@ -47,6 +50,7 @@ def judge_all(
         evidence: of the contrasts with a test.
         question: the registered question.
         correlate: given where the largest t decides.
+        alone: of the paired analysis, where it must agree; its figures are then the ones that are printed.
     """
     level = sequential_evidence.level_of(question)
     adjusted: dict[str, dict[str, Adjusted]] = {}
@@ -55,11 +59,27 @@ def judge_all(
         inside = {c: evidence[c, kind] for c in names if (c, kind) in evidence}
         shared = correlate([contrast(c, kind, question) for c in names]) if correlate and names else None
         adjusted[kind] = families.adjust(names, inside, level, shared)
+        if alone is not None:
+            paired = {c: alone[c, kind] for c in names if (c, kind) in alone}
+            adjusted[kind] = families.agree(adjusted[kind], paired, level, agreement_factor(kind, len(names)))
     gated = families.gatekeep(adjusted, members, question.gatekeeping)
-    done = {
-        key: gated[key[1]].get(key[0]) or families.unadjusted(found, level) for key, found in evidence.items()
-    }
-    return Judged(evidence, done)
+    done = {}
+    for (c, kind), found in evidence.items():
+        if alone is not None and (c, kind) not in alone:
+            continue
+        single = {c: families.unadjusted(found, level)}
+        if alone is not None:
+            single = families.agree(single, {c: alone[c, kind]}, level, 1)
+        done[c, kind] = gated[kind].get(c) or single[c]
+    return Judged(evidence if alone is None else alone, done)
+
+
+def agreement_factor(kind: str, members: int) -> int:
+    """By what the paired p values of a family are multiplied where both analyses must agree.
+
+    Contrasts that share the baseline's cells err together where its runs are the ones that vary more.
+    """
+    return min(members, 2 if kind == CONTENT else 3)
 
 
 def correlation_of(mixed: CellMeans) -> Correlate:

@@ -8,11 +8,12 @@ from equipoise_stats.power.closed import (
     fewest_blocks,
     planned_mde,
 )
-from equipoise_stats.power.designs import Design, mde, power, tost_power
+from equipoise_stats.power.designs import Design, blocks_for_power, mde, power, tost_power
 
 __all__ = [
     "MOST_BLOCKS",
     "Design",
+    "blocks_for_power",
     "blocks_to_settle",
     "detectable_effect",
     "family_critical",

@@ -9,7 +9,7 @@ one part of the pooled error; the rest has (C - 2)(S - 1) and is independent of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from equipoise_stats import student
 from equipoise_stats.errors import StatsError
+from equipoise_stats.power.closed import fewest_blocks
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,6 +85,11 @@ def power(design: Design, effect: float) -> float:
     thresholds, weights = design.thresholds()
     shift = effect / design.se
     return float(weights @ (ndtr(shift - thresholds) + ndtr(-shift - thresholds)))
+
+
+def blocks_for_power(design: Design, effect: float, wanted: float) -> int | None:
+    """The fewest blocks with which an effect is claimed with the wanted power, other things being equal."""
+    return fewest_blocks(lambda blocks: power(replace(design, blocks=blocks), effect) >= wanted)
 
 
 def tost_power(design: Design, margin: float, effect: float = 0.0) -> float:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from equipoise_stats import student
 from equipoise_stats.decomposition import CONTENT
+from equipoise_stats.drafts import BOTH, PAIRED
 from equipoise_stats.results import Verdict
 from equipoise_stats.simulate import steps
 from equipoise_stats.simulate.figures import Figures, Look, look_at
-from equipoise_stats.simulate.plan import BOTH, PAIRED, Plan
+from equipoise_stats.simulate.plan import Plan
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -75,7 +76,8 @@ def controls_pass(plan: Plan, y: FloatArray) -> dict[str, BoolArray]:
     shown = [steps.crossed(plan, [f.p for f in of_one], alpha) for of_one in series]
     # over several looks a one-sided test is half of the two-sided one
     upward = [steps.crossed(plan, [f.p for f in of_one], 2 * alpha) & (of_one[-1].t > 0) for of_one in series]
-    detected, silent = np.all(upward, axis=0), ~np.all(shown, axis=0)
+    # a positive control is judged by the figures that are printed
+    detected, silent = upward[-1], ~np.all(shown, axis=0)
     return {
         c: (detected if plan.question.controls[c] == "positive" else silent)[:, i]
         for i, c in enumerate(plan.controls)

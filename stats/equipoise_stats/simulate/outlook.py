@@ -9,11 +9,12 @@ import numpy as np
 
 from equipoise_stats import power
 from equipoise_stats.decomposition import CONTENT
+from equipoise_stats.drafts import BOTH, PAIRED
 from equipoise_stats.power import Design
 from equipoise_stats.simulate import steps
 from equipoise_stats.simulate.decide import controls_pass
 from equipoise_stats.simulate.naive import native_claims
-from equipoise_stats.simulate.plan import BOTH, PAIRED, Plan
+from equipoise_stats.simulate.plan import Plan
 from equipoise_stats.simulate.rates import false_claims, power_of
 from equipoise_stats.simulate.scenarios import NULLS, scenario
 from equipoise_stats.simulate.world import World, draw

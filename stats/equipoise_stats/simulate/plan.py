@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise_stats.decomposition import CONTENT, KINDS, Cell, contrast, correlation, family
+from equipoise_stats.drafts import PAIRED, STRATUM
 from equipoise_stats.errors import StatsError
-from equipoise_stats.records import ARMS, ENGINES, Question
+from equipoise_stats.judging import agreement_factor
+from equipoise_stats.records import ARMS, Question
 
 FloatArray = npt.NDArray[np.float64]
-
-STRATUM, PAIRED, BOTH = "exact-stratum", "paired", "both"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Plan:
             return self.question.engine
         if self.twins > 1 or self.question.spending == "e-process":
             return PAIRED
-        return BOTH if BOTH in ENGINES else STRATUM
+        return STRATUM
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -109,11 +109,8 @@ class Plan:
         return sum(w * w / (several if arm == "twin" else 1) for (_, arm), w in vector.items())
 
     def factor(self, kind: str) -> int:
-        """What the p value of the paired analysis alone is multiplied by where both analyses must agree.
-
-        Contrasts with a shared baseline are wrong together where the baseline is the noisy one.
-        """
-        return min(len(self.members(kind)), 2 if kind == CONTENT else 3)
+        """What the p value of the paired analysis alone is multiplied by where both analyses must agree."""
+        return agreement_factor(kind, len(self.members(kind)))
 
     @property
     def controls(self) -> tuple[str, ...]:
