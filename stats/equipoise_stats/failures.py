@@ -141,8 +141,12 @@ def failures(
     for condition, kind in registered_contrasts(question):
         vector = contrast(condition, kind, question)
         if struck & set(vector):
-            judge = (judges or {}).get((condition, kind)) or alone(vector, question)
-            found.append(_under_all(condition, kind, ordered, question, judge))
+            judge = (judges or {}).get((condition, kind))
+            inside = [r for r in ordered if (r.condition, r.arm) in vector]
+            if judge is None:
+                found.append(_under_all(condition, kind, inside, question, alone(vector, question)))
+            else:  # the primary analysis looks at all runs
+                found.append(_under_all(condition, kind, ordered, question, judge))
     return Failures(counts, divergence_tests(ordered, question), tuple(found))
 
 
