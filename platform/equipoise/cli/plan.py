@@ -139,6 +139,8 @@ def _cell(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _filling(row: dict[str, Any]) -> str:
     """How the slots are filled, in words."""
+    if row["fill"] == "refused":
+        return "refused, ends untrained: see the warnings"
     words = [row["fill"] or "?"]
     if row["share_repeated"]:
         words.append(f"each shown {row['repetition']:g}x, {row['share_repeated']:.0%} of slots repeat one")

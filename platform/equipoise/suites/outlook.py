@@ -79,6 +79,8 @@ def _row(suite: Suite, condition: str, arm: str, known: _Known | None) -> dict[s
     left = None if known is None or prompts is None else _left(suite, known, prompts)
     slots = budget.examples if not native else None if left is None else left * rounds
     steps = None if slots is None else math.ceil(slots / rounds / budget.batch) * rounds
+    shares = _shares(suite, arm, left)
+    refused = not native and _is_refused(suite, left, shares)
     return {
         "condition": condition,
         "arm": arm,
@@ -88,9 +90,10 @@ def _row(suite: Suite, condition: str, arm: str, known: _Known | None) -> dict[s
         "native_steps": None if known is None else math.ceil(known.examples / budget.batch) * rounds,
         "prompts": prompts,
         "of_prompts": suite.environment.tasks.pool,
-        "fill": _fill(suite, arm, left),
-        **_shares(suite, arm, left),
-        **_price(suite, known, slots),
+        "fill": "refused" if refused else _fill(suite, arm, left),
+        **shares,
+        # A cell that is refused ends untrained, and is judged all the same.
+        **_price(suite, known, 0 if refused else slots),
     }
 
 
@@ -154,6 +157,15 @@ def _shares(suite: Suite, arm: str, left: int | None) -> dict[str, float | None]
     # Of `slots` draws with replacement, left x (1 - (1 - 1 / left)^slots) different ones are expected.
     unique = left if fill == "cycle" else left * (1 - (1 - 1 / left) ** slots)
     return {**nothing, "repetition": round(slots / left, 2), "share_repeated": round(1 - unique / slots, 3)}
+
+
+def _is_refused(suite: Suite, left: int | None, shares: dict[str, float | None]) -> bool:
+    """Whether what is left is too little for the fill, as far as a pilot's means say."""
+    if left is None:
+        return False
+    budget, repetition, refills = suite.budget, shares["repetition"], shares["refills"]
+    often = repetition is not None and repetition > budget.max_repetition
+    return left == 0 or often or (refills is not None and refills > budget.refill.cap)
 
 
 def _price(suite: Suite, known: _Known | None, slots: int | None) -> dict[str, float | None]:

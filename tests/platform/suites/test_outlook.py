@@ -165,6 +165,17 @@ def test_rounds_share_the_slots_and_each_costs_its_collection() -> None:
     assert sparse["share_repeated"] == pytest.approx(1 - 20 * (1 - 0.95**32) / 32, abs=5e-4)
 
 
+def test_a_cell_that_will_be_refused_is_said_to_be_and_costs_no_training() -> None:
+    suite = suite_of(max_repetition=4)
+    rows = cells_outlook(suite, pilot_of(suite, sparse=15))
+    refused, native = row(rows, "sparse", "matched"), row(rows, "sparse", "native")
+    assert (refused["fill"], refused["slots"]) == ("refused", 64)
+    # Collection 500; 48 episodes of 0.1 s are judged.
+    assert (refused["flops"], refused["seconds"]) == (500, pytest.approx(4.8))
+    assert (native["fill"], native["flops"]) == ("native", 500 + 150)
+    assert row(rows, "outcome", "matched")["fill"] == "thin"
+
+
 def test_a_pilot_of_another_experiment_is_told() -> None:
     suite = suite_of()
     wide = suite.model_copy(update={"policy": suite.policy.model_copy(update={"hidden": 16})})
