@@ -36,7 +36,7 @@ def salvage(model: type[Model], data: object) -> Model | None:
     values |= {name: part for name in faulty if (part := _part(model, name, data)) is not None}
     found = model.model_construct(**values)
     for name in faulty - values.keys():
-        found.__dict__.pop(name, None)
+        vars(found).pop(name, None)
     return found
 
 
