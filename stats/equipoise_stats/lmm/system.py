@@ -72,17 +72,23 @@ def orthogonal(problem: Problem) -> tuple[Problem, tuple[FloatArray, ...]]:
     Returns:
         The problem, and for each term the (k, k) matrix R with old columns = new columns @ R.
     """
-    terms, turned = [], []
-    for term in problem.terms:
-        r = linear.triangle(term.design) / np.sqrt(problem.y.size) if term.width > 1 else np.eye(1)
-        # Columns that determine each other are refused when the sums are standardised.
-        if term.width > 1 and np.abs(np.diag(r)).min() > ALIASED * np.abs(r).max() * 1e-3:
-            term = replace(term, design=term.design @ linear.inverse(r))
-        else:
-            r = np.eye(term.width)
-        terms.append(term)
-        turned.append(r)
-    return replace(problem, terms=tuple(terms)), tuple(turned)
+    turned = tuple(_turn(term.design) for term in problem.terms)
+    terms = tuple(
+        replace(term, design=term.design @ linear.inverse(r)) if term.width > 1 else term
+        for term, r in zip(problem.terms, turned, strict=True)
+    )
+    return replace(problem, terms=terms), turned
+
+
+def _turn(design: FloatArray) -> FloatArray:
+    """R of a term's columns; the unit matrix for one column and for columns that determine each other."""
+    unit = np.eye(design.shape[1])
+    if len(unit) == 1:
+        return unit
+    r = linear.triangle(design) / np.sqrt(len(design))
+    # Such columns are refused when the sums are standardised.
+    dependent = np.abs(np.diag(r)) <= 1e-3 * ALIASED * np.linalg.norm(r, axis=0)
+    return unit if dependent.any() else r
 
 
 def standardise(sums: CrossProducts, turned: tuple[FloatArray, ...] | None = None) -> System:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +108,7 @@ class Dense:
         y, X = self.problem.y, self.problem.X
         root = np.linalg.cholesky(self.covariance(theta))
         white = np.linalg.solve(root, np.column_stack([X, y]))
-        r = np.linalg.qr(white, mode="r")
+        r = np.asarray(np.linalg.qr(white, mode="r"), dtype=np.float64)
         p = X.shape[1]
         freedom = y.size - (p if self.reml else 0)
         logs = 2 * float(np.log(np.diag(root)).sum())
@@ -116,8 +117,8 @@ class Dense:
         square = float(r[p, p]) ** 2
         return -0.5 * (logs + freedom * (1 + float(np.log(2 * np.pi * square / freedom))))
 
-    def best(self, seed: int, starts: int) -> float:
-        """The best of several starts of a general-purpose optimiser."""
+    def best(self, seed: int, starts: int, calls: int = 15000) -> float:
+        """The best of several starts of a general-purpose optimiser, of some calls each."""
         from scipy.optimize import minimize
 
         rng = np.random.default_rng(seed)
@@ -133,6 +134,12 @@ class Dense:
             start = np.array(
                 [s if low < 0 else max(s, 0.0) for s, (low, _) in zip(start, bounds, strict=True)]
             )
-            found = minimize(lambda t: -self.loglik(t), start, method="L-BFGS-B", bounds=bounds)
+            found: Any = minimize(
+                cast("Any", lambda t: -self.loglik(t)),
+                start,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options={"maxfun": calls},
+            )
             best = max(best, -float(found.fun))
         return best

@@ -34,7 +34,7 @@ def _shuffled(problem: Problem, seed: int) -> Problem:
     return replace(problem, y=problem.y[rows], X=problem.X[rows], terms=tuple(terms))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_permuted_rows_and_renamed_levels_give_the_same_bits(seed: int) -> None:
     problem = random_problem(seed)
     expected = _bits(fit(problem))
@@ -56,9 +56,9 @@ import json, numpy as np
 from equipoise_stats.lmm.fit import fit
 from equipoise_stats.lmm.model import Problem, intercept
 rng = np.random.default_rng(0)
-n = 6000
-codes = [rng.integers(0, k, n) for k in (200, 150, 9)]
-y = rng.normal(size=n) + sum(rng.normal(size=200)[c % 200] * s for c, s in zip(codes, (0.5, 0.3, 0.0)))
+n = 2000
+codes = [rng.integers(0, k, n) for k in (120, 90, 9)]
+y = rng.normal(size=n) + sum(rng.normal(size=120)[c] * s for c, s in zip(codes, (0.5, 0.3, 0.0)))
 X = np.column_stack([np.ones(n), *(rng.normal(size=(4, n)))])
 terms = tuple(intercept(f"f{i}", c) for i, c in enumerate(codes))
 found = fit(Problem(y, X, tuple("abcde"), terms))
@@ -68,7 +68,7 @@ print(json.dumps([found.loglik, *found.beta, *found.vcov.ravel(), *(c.value for 
 
 def test_the_number_of_blas_threads_does_not_matter() -> None:
     found = []
-    for threads in ("1", "4"):
+    for threads in ("1", "2"):
         env = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
         done = subprocess.run(
             [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True, env=env

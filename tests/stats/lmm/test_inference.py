@@ -116,9 +116,10 @@ def test_type_three_averages_evenly_and_a_single_term_is_sequential() -> None:
     np.testing.assert_allclose(found["a"], [[0, 1, 0, 0.5]], atol=1e-12)
     np.testing.assert_allclose(found["a:b"], [[0, 0, 0, 1]], atol=1e-12)
     level = np.array([0, 0, 1, 1, 1, 2])
-    one = np.column_stack([np.ones(6), level == 1, level == 2]).astype(float)
+    one = np.column_stack([np.ones(6), np.equal(level, 1), np.equal(level, 2)]).astype(np.float64)
     # Beside the constant the column of level 1 has square 3 - 9/6 and product 0 - 3/6 with that of level 2.
-    np.testing.assert_allclose(type_one(one, {"f": (1, 2)})["f"], [[0, 1, -1 / 3], [0, 0, 1]], atol=1e-12)
+    expected = np.array([[0, 1, -1 / 3], [0, 0, 1]])
+    np.testing.assert_allclose(type_one(one, {"f": (1, 2)})["f"], expected, atol=1e-12)
     with pytest.raises(StatsError, match="empty cells"):
         type_three(X, np.ones((7, 4)), {"a": (1,)})
 
@@ -130,42 +131,9 @@ def test_kenward_roger_of_a_likelihood_fit_is_refused() -> None:
 
 def _dyestuff2() -> Problem:
     # Box & Tiao (1973), as in lme4: six batches of five.
-    y = np.array(
-        [
-            7.298,
-            3.846,
-            2.434,
-            9.566,
-            7.99,
-            5.22,
-            6.556,
-            0.608,
-            11.788,
-            -0.892,
-            0.11,
-            10.386,
-            13.434,
-            5.51,
-            8.166,
-        ]
-        + [
-            2.212,
-            4.852,
-            7.092,
-            9.288,
-            4.98,
-            0.282,
-            9.014,
-            4.458,
-            9.446,
-            7.198,
-            1.722,
-            4.782,
-            8.106,
-            0.758,
-            3.758,
-        ]
-    )
+    text = """7.298 3.846 2.434 9.566 7.99 5.22 6.556 0.608 11.788 -0.892 0.11 10.386 13.434 5.51 8.166
+        2.212 4.852 7.092 9.288 4.98 0.282 9.014 4.458 9.446 7.198 1.722 4.782 8.106 0.758 3.758"""
+    y = np.array([float(word) for word in text.split()])
     return Problem(y, np.ones((30, 1)), ("(Intercept)",), (intercept("batch", np.repeat(np.arange(6), 5)),))
 
 

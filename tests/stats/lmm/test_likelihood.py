@@ -65,7 +65,7 @@ def test_expected_information_is_the_mean_of_the_observed(reml: bool) -> None:
     blocks = _blocks(system, 1)
     factors = tuple(b.factor(1.0) for b in blocks)
     found = []
-    for _ in range(400):
+    for _ in range(120):
         y = rng.normal(size=problem.y.size)
         for term, own, white in zip(problem.terms, blocks, system.white, strict=True):
             effects = rng.normal(size=(len(term.levels), own.rank)) @ own.factor(1.0).T
@@ -75,7 +75,7 @@ def test_expected_information_is_the_mean_of_the_observed(reml: bool) -> None:
         # V is 1 in units of the draw and 1 / scale^2 in standardised ones.
         found.append(at.observed / drawn.scale**4)
     expected = derivatives(solve(system, factors), 1.0, reml).expected
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(400)
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(120)
     assert (np.abs(mean - expected) < 4.5 * error + 1e-9).all()
 
 
