@@ -116,13 +116,18 @@ def missing_rows(frame: pd.DataFrame, name: str) -> Iterator[str]:
 
 
 def baseline_faults(frame: pd.DataFrame, baseline: Mapping[str, str], used: Sequence[str]) -> Iterator[str]:
-    """The faults of baselines: of columns that the formula does not name, of numbers, and levels that are not there."""
+    """The faults of baselines: no such column, a column of numbers, no such level.
+
+    Columns of the data that the formula does not use may have one too: one mapping serves several models.
+    """
     for name, level in baseline.items():
-        if name not in used:
-            yield f"baseline: expected columns of the formula ({', '.join(used)}), got {name!r}"
-        elif _numeric(frame[name]):
+        if name not in frame:
+            near = difflib.get_close_matches(name, used, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the formula has {', '.join(used)}"
+            yield f"baseline: expected columns of the data, got {name!r}{hint}"
+        elif name in used and _numeric(frame[name]):
             yield f"baseline of {name}: expected a factor, got numbers; make the column text if its values are labels"
-        else:
+        elif name in used:
             levels = sorted(str(found) for found in frame[name].dropna().unique())
             near = difflib.get_close_matches(level, levels, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
