@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from equipoise_stats.dose_response import DoseResponse
 from equipoise_stats.failures import Failures
 from equipoise_stats.gee import Gee
 from equipoise_stats.glmm.sensitivity import LogitModel
@@ -33,7 +34,8 @@ class Analysis:
     Attributes:
         engine: the primary engine, ``exact-stratum``, ``mixed`` or ``paired``; ``engine_sentence`` says why.
         blocks: the complete blocks; ``left_out`` are the others with the reason.
-        run_level: M1; ``cell_level`` M2; ``task_population`` M3; ``logit`` M5; ``gee`` M6: sensitivity analyses.
+        run_level: M1; ``cell_level`` M2; ``task_population`` M3; ``dose_response`` M4; ``logit`` M5; ``gee`` M6: the
+            sensitivity analyses.
         specification: every contrast under every analysis.
         failures: what diverged runs may have done.
         shares: of each rule's gain that are due to volume.
@@ -67,6 +69,7 @@ class Analysis:
     run_level: CellLevel
     cell_level: CellLevel
     task_population: CellLevel
+    dose_response: DoseResponse
     logit: LogitModel
     gee: Gee
     specification: tuple[SpecificationRow, ...]

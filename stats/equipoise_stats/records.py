@@ -26,6 +26,7 @@ class RunScore:
             with the score of the policy it started from.
         episodes: evaluation episodes behind ``y``.
         diverged: whether the run met the registered criterion of divergence. Such runs stay in.
+        steps: optimizer steps that were assigned to it; None where that is not known.
     """
 
     condition: str
@@ -35,6 +36,7 @@ class RunScore:
     y: float
     episodes: int
     diverged: bool = False
+    steps: float | None = None
 
 
 @dataclass(frozen=True)

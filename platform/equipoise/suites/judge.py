@@ -67,6 +67,7 @@ def _run(result: Mapping[str, Any], split: str) -> RunScore:
         y=score[0],
         episodes=score[1],
         diverged=result["end"] != "ok",
+        steps=result["planned"]["optimizer_steps"],
     )
 
 
