@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise_reports import numbers, tables
+from equipoise_reports.sections import failed, specification
 from equipoise_reports.sections.decomposition import ORDER
 from equipoise_reports.study import Study
 from equipoise_reports.tables import Cell, Column, Row, Table
@@ -40,6 +41,9 @@ class Robustness:
         table: the analyses side by side.
         swap: what the swap test can and cannot reach; empty without one.
         notes: what the analysis adds.
+        specification: every contrast under every analysis.
+        failures: what diverged runs may have done; None where none diverged.
+        divergence: whether rules diverge more often than the baseline, a sentence each; empty where none did.
     """
 
     engine: str
@@ -49,6 +53,9 @@ class Robustness:
     table: Table
     swap: str
     notes: tuple[str, ...]
+    specification: Table
+    failures: Table | None
+    divergence: tuple[str, ...]
 
 
 def view(study: Study) -> Robustness | None:
@@ -84,6 +91,9 @@ def view(study: Study) -> Robustness | None:
         table=Table("robustness-table", caption, columns, rows, sortable=True),
         swap=_swap(analysis),
         notes=tuple(map(numbers.sentence, analysis.notes)),
+        specification=specification.table(analysis),
+        failures=failed.table(analysis),
+        divergence=failed.tests(analysis),
     )
 
 
@@ -93,6 +103,10 @@ def _cell_level(analysis: Analysis) -> str:
         return f"The crossed model of task scores was refused. {numbers.sentence(level.reason)}"
     spread = ", ".join(f"{name} {value:.4g}" for name, value in sorted((level.components or {}).items()))
     extra = f" Variance components: {spread}." if spread else ""
+    if level.boundary:
+        extra += f" At the boundary, and kept: {', '.join(level.boundary)}."
+    if level.cross_check:
+        extra += f" {numbers.sentence(level.cross_check)}"
     said = (
         f"The crossed model of task scores was fitted to {level.rows:,} rows. "
         f"{numbers.sentence(level.reason)}"
@@ -137,7 +151,7 @@ def _estimate(figures: Estimate | None) -> Cell:
     return Cell(f"{numbers.points(figures.estimate)} ({numbers.interval(figures.ci)})", sort=figures.estimate)
 
 
-def _agreement(analysis: Analysis, item: Contrast, crossed: list[float]) -> Cell:
+def _agreement(analysis: Analysis, item: Contrast, crossed: list[float | None]) -> Cell:
     said = [figures.p for figures in (item.m0, item.m1h) if figures is not None] + crossed
     if item.m1r is not None and item.m1r.floor <= analysis.alpha:
         said.append(item.m1r.p)
