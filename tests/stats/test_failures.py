@@ -273,7 +273,7 @@ RUNS = st.lists(
     st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans()), min_size=2, max_size=8
 ).map(
     lambda rows: [
-        RunScore("rule", arm, 0, b, row[i], 50, row[2 + i])
+        RunScore("rule", arm, 0, b, row[i], 50, bool(row[2 + i]))
         for b, row in enumerate(rows)
         for i, arm in enumerate(("matched", "twin"))
     ]
