@@ -28,7 +28,9 @@ def check_report(home: Path, stored: StoredSuite, findings: Findings) -> None:
     if not folder.is_dir():
         return
     where = f"reports/{folder.name}"
-    if not findings.same_code:
+    if findings.faults:
+        findings.skip("a report is not compared where what it is drawn from has faults", where)
+    elif not findings.same_code:
         findings.skip("reports are made again under the code that was registered only", where)
     elif not page.is_file() or page.stat().st_mtime < max(stored.finished.values(), default=0.0):
         findings.skip(

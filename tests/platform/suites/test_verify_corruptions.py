@@ -3,19 +3,15 @@
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.platform.suites.corruptions import Case, copied, expect_told, rows
 from tests.platform.suites.tampering import Copy
 
-from equipoise_preregistration import Registration
-from equipoise_preregistration.amendment import Amendment
-
 if TYPE_CHECKING:
-    from tests.platform.suites.conftest import Equipoise, Finished
+    from tests.platform.suites.conftest import Finished
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("verified")]
 
@@ -23,17 +19,6 @@ CELL = "b0/cell/outcome/matched/0"
 TWIN = "b0/cell/oracle/twin/0"
 CREDIT = "b0/signals/outcome"
 COLLECT = "b0/collect"
-TRIAL = "tuning/trial/states/0/0"
-CHAIN = r"registrations\.jsonl: "
-
-
-@dataclass(frozen=True)
-class Case:
-    """A corruption, and what the fault that tells it must begin with, as a pattern."""
-
-    name: str
-    change: Callable[[Copy], object]
-    told: str
 
 
 def shifted(name: str, place: int, by: float) -> Callable[[dict[str, Any]], None]:
@@ -42,10 +27,6 @@ def shifted(name: str, place: int, by: float) -> Callable[[dict[str, Any]], None
         columns[name][place] += by
 
     return change
-
-
-def rows(statement: str, key: str = CELL) -> Callable[[Copy], object]:
-    return lambda copy: copy.execute(statement, key)
 
 
 def an_example(copy: Copy) -> None:
@@ -96,283 +77,105 @@ def a_twin(copy: Copy) -> None:
     copy.execute("UPDATE run_ledgers SET allocated_weight_mass=allocated_weight_mass+1 WHERE job=:job", TWIN)
 
 
+def case(name: str, change: Callable[[Copy], object], told: str) -> Case:
+    """A corruption of the cell, where the pattern names nothing else."""
+    return Case(name, change, told if told.startswith(("b0/", "suites", "cache")) else f"{CELL}: {told}")
+
+
+def of_cell(statement: str) -> Callable[[Copy], object]:
+    return rows(statement, CELL)
+
+
 SMALL = [
-    Case(
+    case(
         "ledger number",
-        rows("UPDATE run_ledgers SET slots=15 WHERE job=:job"),
+        of_cell("UPDATE run_ledgers SET slots=15 WHERE job=:job"),
         "run_ledgers, slots: expected 16, found 15",
     ),
-    Case(
+    case(
         "step number",
-        rows("UPDATE run_steps SET weight_abs=0.5 WHERE job=:job AND step=2"),
+        of_cell("UPDATE run_steps SET weight_abs=0.5 WHERE job=:job AND step=2"),
         "run_steps, step 2, weight_abs: ",
     ),
-    Case(
+    case(
         "step gone",
-        rows("DELETE FROM run_steps WHERE job=:job AND step=2"),
+        of_cell("DELETE FROM run_steps WHERE job=:job AND step=2"),
         "row of run_steps, step 2: expected one, found none",
     ),
-    Case("plan row", an_example, r"plan\.npz, example, slot 0: expected \d+, found \d+"),
-    Case(
+    case("plan row", an_example, r"plan\.npz, example, slot 0: expected \d+, found \d+"),
+    case(
         "plan weight",
         lambda copy: copy.columns(CELL, "plan.npz", shifted("weight", 3, 0.25)),
         r"plan\.npz, weight, slot 3: ",
     ),
-    Case("checkpoint", a_checkpoint, r"digest of the weights in policy\.safetensors: "),
-    Case(
+    case("checkpoint", a_checkpoint, r"digest of the weights in policy\.safetensors: "),
+    case(
         "outcome",
-        rows("UPDATE outcomes SET episodes=5 WHERE job=:job AND split='pool' AND task=5"),
+        of_cell("UPDATE outcomes SET episodes=5 WHERE job=:job AND split='pool' AND task=5"),
         "outcomes, pool task 5, episodes: expected 4, found 5",
     ),
-    Case(
+    case(
         "cell gone",
-        rows("DELETE FROM jobs WHERE id=:job"),
+        of_cell("DELETE FROM jobs WHERE id=:job"),
         "registered run: expected a row of the database, as it was finished at",
     ),
-    Case(
+    case(
         "result gone",
-        rows("UPDATE jobs SET result=NULL, state='queued' WHERE id=:job"),
+        of_cell("UPDATE jobs SET result=NULL, state='queued' WHERE id=:job"),
         "result: expected the one it left",
     ),
-    Case(
+    case(
         "credit",
         lambda copy: copy.columns(CREDIT, "credit.npz", shifted("value", 7, 1.0)),
         rf"{CREDIT}: credit\.npz, value, \w+ 7: ",
     ),
-    Case(
+    case(
         "reward",
         lambda copy: copy.columns(COLLECT, "trajectories.npz", shifted("reward", 3, 1.0)),
         rf"{COLLECT}: digest of trajectories\.npz: ",
     ),
-    Case("table", a_table, r"ledger\.csv, row 1, tokens: expected \d+, found 47"),
-    Case("cost", a_cost, rf"{CREDIT}: cost\.json, scoring_tokens: expected 0, found 7"),
-    Case("transcript", a_transcript, "digest of the transcripts it trained on: expected [0-9a-f]+, found "),
-    Case(
+    case("table", a_table, r"ledger\.csv, row 1, tokens: expected \d+, found 47"),
+    case("cost", a_cost, rf"{CREDIT}: cost\.json, scoring_tokens: expected 0, found 7"),
+    case("transcript", a_transcript, "digest of the transcripts it trained on: expected [0-9a-f]+, found "),
+    case(
         "state",
-        rows("UPDATE jobs SET state='queued' WHERE id=:job"),
+        of_cell("UPDATE jobs SET state='queued' WHERE id=:job"),
         "state: expected done, for there is a result, found queued",
     ),
-    Case("position", rows("UPDATE jobs SET position=1 WHERE id=:job"), r"position: expected \d+, found 1$"),
-    Case("block", rows("UPDATE jobs SET block=1 WHERE id=:job"), "block: expected 0, found 1"),
-    Case(
+    case(
+        "position", of_cell("UPDATE jobs SET position=1 WHERE id=:job"), r"position: expected \d+, found 1$"
+    ),
+    case("block", of_cell("UPDATE jobs SET block=1 WHERE id=:job"), "block: expected 0, found 1"),
+    case(
         "dependency",
-        rows(
+        of_cell(
             "DELETE FROM job_dependencies WHERE job=:job AND needs=(SELECT id FROM jobs WHERE key='b0/base')"
         ),
         "needs: expected .*b0/base.*, found ",
     ),
-    Case(
+    case(
         "payload",
-        rows("UPDATE jobs SET payload=replace(payload, '\"hidden\":16', '\"hidden\":32') WHERE id=:job"),
+        of_cell("UPDATE jobs SET payload=replace(payload, '\"hidden\":16', '\"hidden\":32') WHERE id=:job"),
         "what it was told of its suite.policy.hidden: expected 16, found 32",
     ),
-    Case(
+    case(
         "attempt gone",
-        rows("DELETE FROM attempts WHERE job=:job"),
+        of_cell("DELETE FROM attempts WHERE job=:job"),
         "attempts that ended with a result: expected 1, found 0",
     ),
-    Case(
+    case(
         "suite",
-        rows("UPDATE suites SET registered_at='2020-01-01T00:00:00+00:00' WHERE :job>0"),
+        of_cell("UPDATE suites SET registered_at='2020-01-01T00:00:00+00:00' WHERE :job>0"),
         "suites, eq1:[0-9a-f]+: registered_at: expected 20",
     ),
-    Case(
+    case(
         "begun before",
-        rows("UPDATE attempts SET started_at=5.0 WHERE job=:job"),
+        of_cell("UPDATE attempts SET started_at=5.0 WHERE job=:job"),
         "suites, eq1:[0-9a-f]+: first attempt: expected no earlier than the registration",
     ),
-    Case("base kept", a_base, "cache/base/[0-9a-f]{8}: weights, as those of b[01]/base: "),
-    Case("twin", a_twin, f"{TWIN}: weight_mass allocated in all, as its rule's: "),
+    case("base kept", a_base, "cache/base/[0-9a-f]{8}: weights, as those of b[01]/base: "),
+    case("twin", a_twin, f"{TWIN}: weight_mass allocated in all, as its rule's: "),
 ]
-
-
-def without_amendment(item: Registration | Amendment) -> Registration | Amendment | None:
-    return None if isinstance(item, Amendment) else item
-
-
-def later(item: Registration | Amendment) -> Registration | Amendment:
-    return (
-        replace(item, amended_at=item.amended_at + timedelta(hours=1))
-        if isinstance(item, Amendment)
-        else item
-    )
-
-
-def earlier(item: Registration | Amendment) -> Registration | Amendment:
-    return (
-        replace(item, amended_at=item.amended_at - timedelta(hours=1))
-        if isinstance(item, Amendment)
-        else item
-    )
-
-
-def other_choice(item: Registration | Amendment) -> Registration | Amendment:
-    if not isinstance(item, Amendment):
-        return item
-    content = dict(item.content["tuning"])
-    content["chosen"] = {**content["chosen"], "states": {**content["chosen"]["states"], "gamma": 0.51}}
-    return replace(item, content={"tuning": content})
-
-
-def other_points(item: Registration | Amendment) -> Registration | Amendment:
-    return (
-        replace(item, points=({"gamma": 0.6, "training.learning_rate": 0.001},))
-        if isinstance(item, Registration)
-        else item
-    )
-
-
-def a_trial_more(copy: Copy) -> None:
-    with copy.database() as connection:
-        connection.execute(
-            "INSERT INTO jobs (suite, key, kind, block, position, payload, state, tries)"
-            " SELECT suite, 'tuning/trial/states/2/0', kind, block, position, payload, 'queued', 0"
-            " FROM jobs WHERE key=?",
-            (TRIAL,),
-        )
-
-
-def a_trial_less(copy: Copy) -> None:
-    for table in ("outcomes", "artifacts", "run_ledgers", "run_steps", "attempts", "job_dependencies"):
-        copy.execute(f"DELETE FROM {table} WHERE job=:job", TRIAL)
-    copy.execute("DELETE FROM jobs WHERE id=:job", TRIAL)
-    with copy.database() as connection:
-        connection.execute("DELETE FROM events WHERE key=?", (TRIAL,))
-    shutil.rmtree(copy.work(TRIAL))
-
-
-def a_trial_told_otherwise(copy: Copy) -> None:
-    with copy.database() as connection:
-        connection.execute(
-            "UPDATE jobs SET payload=json_set(payload, '$.values.gamma', 0.5) WHERE key=?", (TRIAL,)
-        )
-
-
-def a_trial_that_won(copy: Copy) -> None:
-    """The result of a trial, with all that rests on it in the store put right."""
-
-    def win(result: dict[str, Any]) -> None:
-        for row in result["outcomes"]:
-            row["successes"] = row["episodes"]
-
-    copy.result(TRIAL, win)
-    copy.execute("UPDATE outcomes SET successes=episodes WHERE job=:job", TRIAL)
-    copy.reseal(TRIAL)
-
-
-def in_studies(statement: str) -> Callable[[Copy], object]:
-    trial = "(SELECT trial_id FROM trials JOIN studies USING (study_id) WHERE number=0 AND study_name LIKE '%/states')"
-
-    def change(copy: Copy) -> None:
-        with copy.studies() as connection:
-            assert connection.execute(statement.replace(":trial", trial)).rowcount == 1
-
-    return change
-
-
-STATES = r"tuning\.db, states: "
-
-TUNED = [
-    Case(
-        "amendment gone",
-        lambda copy: copy.rechain(without_amendment),
-        CHAIN + r"tuned @ \w+: expected an amendment with the choice .*, found none",
-    ),
-    Case(
-        "amended later",
-        lambda copy: copy.rechain(later),
-        CHAIN + r"time of the amendment: expected before b0/\S+ began, ",
-    ),
-    Case(
-        "amended earlier",
-        lambda copy: copy.rechain(earlier),
-        CHAIN + r"time of the amendment: expected after tuning/\S+ had ended, ",
-    ),
-    Case(
-        "choice",
-        lambda copy: copy.rechain(other_choice),
-        CHAIN + r"amendment, chosen of states: expected .*, found \{'gamma': 0\.51, ",
-    ),
-    Case("points", lambda copy: copy.rechain(other_points), r"tuned @ \w+ in the database: registration: "),
-    Case(
-        "trial added",
-        a_trial_more,
-        r"tuning/trial/states/2/0: run: expected none that was not registered, found one of kind trial",
-    ),
-    Case(
-        "trial deleted",
-        a_trial_less,
-        rf"{TRIAL}: registered run: expected a row of the database, found none: it is gone",
-    ),
-    Case(
-        "trial queued",
-        rows("UPDATE jobs SET state='queued', result=NULL WHERE id=:job", TRIAL),
-        f"{TRIAL}: result: expected the one it left",
-    ),
-    Case(
-        "trial's point",
-        a_trial_told_otherwise,
-        rf"{TRIAL}: what it was told of its values\.gamma: expected 0\.\d+, found 0\.5",
-    ),
-    Case(
-        "trial's outcome", a_trial_that_won, STATES + r"trial 0, what its runs came to: expected 1\.0, found "
-    ),
-    Case(
-        "study's value",
-        in_studies("UPDATE trial_values SET value=0.999 WHERE trial_id=:trial"),
-        STATES + r"trial 0, what its runs came to: expected .*, found 0\.999",
-    ),
-    Case(
-        "study's point",
-        in_studies("UPDATE trial_params SET param_value=0.777 WHERE param_name='gamma' AND trial_id=:trial"),
-        STATES + r"trial 0, what is tried: expected .*, found \{'gamma': 0\.777, ",
-    ),
-    Case(
-        "study's state",
-        in_studies("UPDATE trials SET state='FAIL' WHERE trial_id=:trial"),
-        STATES + r"trial 0, state: expected COMPLETE, found FAIL",
-    ),
-    Case(
-        "study's trial gone",
-        in_studies("DELETE FROM trials WHERE trial_id=:trial"),
-        STATES + r"numbers of its trials: expected \[0, 1\], found \[1\]",
-    ),
-    Case(
-        "studies gone",
-        lambda copy: (copy.home / "tuning.db").unlink(),
-        r"tuning\.db: database of the trials: expected one, .*, found none",
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory, equipoise: "Equipoise") -> Path:
-    """A suite with a search of two trials a condition, the second by TPE, in one block; registered and run."""
-    home = tmp_path_factory.mktemp("searched") / "runs"
-    text = (Path(__file__).parent / "data" / "tuned.yaml").read_text(encoding="utf-8")
-    text = text.replace("trials: 4", "trials: 2\n  sampler: tpe").replace("blocks: 2", "blocks: 1")
-    suite = home.parent / "tuned.yaml"
-    suite.write_text(text, encoding="utf-8")
-    for command in ("register", "run"):
-        done = equipoise(command, suite, "--home", home)
-        assert done.returncode == 0, done.stderr
-    return home
-
-
-def copied(home: Path, folder: Path) -> Copy:
-    shutil.copytree(home, folder / "runs", ignore=shutil.ignore_patterns("mlflow*", "mlartifacts"))
-    return Copy(folder / "runs")
-
-
-def expect_told(copy: Copy, case: Case) -> None:
-    case.change(copy)
-    found = copy.faults()
-    pattern = (
-        case.told
-        if case.told.startswith((CHAIN, "tun", "suites", "cache", "b0/"))
-        else f"{CELL}: {case.told}"
-    )
-    assert any(re.match(pattern, fault) for fault in found), "\n".join(found)
 
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
@@ -380,17 +183,21 @@ def test_a_change_of_a_finished_suite_is_told(finished: "Finished", tmp_path: Pa
     expect_told(copied(finished.home, tmp_path), case)
 
 
-@pytest.mark.parametrize("case", TUNED, ids=lambda case: case.name)
-def test_a_change_of_a_finished_search_is_told(searched: Path, tmp_path: Path, case: Case) -> None:
-    expect_told(copied(searched, tmp_path), case)
-
-
-def test_a_finished_search_is_whole_and_nothing_of_it_is_skipped(searched: Path, tmp_path: Path) -> None:
-    copy = copied(searched, tmp_path)
+def test_a_change_of_a_report_is_told(finished: "Finished", tmp_path: Path) -> None:
+    copy = copied(finished.home, tmp_path, reports=True)
     assert copy.faults() == []
-    (suite,) = copy.verdict().suites
-    assert suite.findings.compared["trials"] > 0
-    assert not any("propose" in why for why in suite.findings.skipped)
+    assert copy.verdict().suites[0].findings.compared["reports"] == 5
+    (folder,) = (path.relative_to(copy.home).as_posix() for path in (copy.home / "reports").iterdir())
+    copy.text(f"{folder}/runs.csv", lambda text: text.replace(",16,2,", ",17,2,", 1))
+    copy.text(
+        f"{folder}/report.html", lambda text: text.replace("two blocks", "three blocks").replace("%", "&", 1)
+    )
+    found = copy.faults()
+    assert any(
+        re.match(rf"{folder}/runs\.csv: row 1, planned_slots: expected 16, found 17", fault)
+        for fault in found
+    )
+    assert any(re.match(rf"{folder}/report\.html: line \d+: expected ", fault) for fault in found)
 
 
 def test_examples_of_rules_and_twins_are_told_beside_each_other(finished: "Finished") -> None:

@@ -217,7 +217,7 @@ def test_what_a_run_was_told(copy: Copy) -> None:
     copy.execute(
         "UPDATE jobs SET payload=replace(payload, '\"hidden\":16', '\"hidden\":32') WHERE id=:job", CELL
     )
-    assert copy.faults()[0].startswith(f"{CELL}: what it was told of its suite: expected ")
+    assert copy.faults()[0] == f"{CELL}: what it was told of its suite.policy.hidden: expected 16, found 32"
 
 
 @pytest.mark.parametrize(
