@@ -27,7 +27,7 @@ CONVERGED = 1e-9
 # A standardised score that presses into the cone by less than this is none.
 RELEASE = 1e-7
 # Eigenvalues below this share of the residual variance are tried at 0.
-SMALL = 1e-6
+SMALL = 1e-3
 # Share of the variation that the residual must keep; below, the random effects reproduce y.
 PERFECT = 1e-11
 

@@ -134,12 +134,8 @@ class Dense:
             start = np.array(
                 [s if low < 0 else max(s, 0.0) for s, (low, _) in zip(start, bounds, strict=True)]
             )
-            found: Any = minimize(
-                cast("Any", lambda t: -self.loglik(t)),
-                start,
-                method="L-BFGS-B",
-                bounds=bounds,
-                options={"maxfun": calls},
-            )
+            options = {"maxfun": calls, "maxiter": calls // 10}
+            fall = cast("Any", lambda t: -self.loglik(t))
+            found: Any = minimize(fall, start, method="L-BFGS-B", bounds=bounds, options=cast("Any", options))
             best = max(best, -float(found.fun))
         return best
