@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import process_time
 
 import numpy as np
 import numpy.typing as npt
@@ -82,3 +83,29 @@ def test_the_batch_gives_the_verdicts_of_the_analysis_with_two_twins() -> None:
 def test_the_batch_gives_the_verdicts_of_the_analysis_after_several_looks(spending: str) -> None:
     question = replace(QUESTION, looks=(4, 8, 12), spending=spending)
     assert_same(Plan(question, 12), 2, seed=3)
+
+
+def test_ten_thousand_balanced_suites_take_less_than_two_seconds() -> None:
+    names = ("base", *(f"rule{i}" for i in range(6)))
+    plan = Plan(Question("base", names, identical=frozenset({"base"})), 10)
+    study(plan, World(), 10, seed=0)  # critical values are kept
+    began = process_time()
+    study(plan, World(), 10_000, seed=1)
+    assert process_time() - began < 2.0
+
+
+def test_twins_that_diverge_alike_leave_no_content_and_cost_the_rule_its_total() -> None:
+    plan = Plan(Question("base", ("base", "a"), identical=frozenset({"base"})), 200)
+    world = World(divergence=Divergence(("a",)))
+    y = draw(plan, world, 200, np.random.default_rng(9))
+    assert truth(plan, world, "content") == pytest.approx([0.0], abs=1e-12)
+    expected = truth(plan, world, "total")[0]
+    # 28 % of the runs lose the 0.18 that training gains, and they were the worse ones
+    assert -0.28 * 0.18 < expected < -0.03
+    native = y[:, plan.cells.index(("a", "native"))] - y[:, plan.cells.index(("base", "native"))]
+    assert native.mean() == pytest.approx(expected, abs=0.002)
+
+
+def test_a_scenario_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(StatsError, match="expected one of S0, S1, S2, S5, SD, got 'S9'"):
+        scenario("S9", Plan(QUESTION, 5))
