@@ -5,12 +5,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 HOME_DIR ?= runs
 
-.PHONY: demo test lint types layers browser unit wheel bench docs clean
+.PHONY: demo test checks lint types mypy pyright layers browser unit wheel bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/equipoise demo --home $(HOME_DIR)
 
-test: lint types layers unit
+test: checks unit
+
+# All that is read and not run; the two type checkers at once.
+checks: $(STAMP)
+	$(MAKE) -j 2 --output-sync=target lint types layers
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,8 +26,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: mypy pyright
+
+mypy: $(STAMP)
 	$(BIN)/mypy
+
+pyright: $(STAMP)
 	$(BIN)/pyright
 
 layers: $(STAMP)
@@ -36,10 +44,12 @@ browser:
 	  apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
 	  echo "expected Chromium on the PATH for the browser tests: install it, or set EQUIPOISE_NO_BROWSER=1" >&2; exit 1; }
 
+# Tests that share what takes long to make are of one group, and each group goes to one process.
 unit: $(STAMP) browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-# The same tests against what is shipped: the wheel, in an environment of its own, with the sources out of sight.
+# The quick ones of these tests against what is shipped: the wheel, in an environment of its own, with the sources out of
+# sight. What trains or runs suites would only find again what it found in the tree.
 # The environment borrows the dependencies through a .pth file, which leaves the editable install behind.
 wheel: $(STAMP)
 	rm -rf dist build

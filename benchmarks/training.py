@@ -1,11 +1,12 @@
 """How much a step of each trainer costs beside a plain torch loop on the same rows.
 
-    OMP_NUM_THREADS=1 python benchmarks/training.py [--steps 60] [--batch 16] [--hidden 64] [--repeats 3]
+    OMP_NUM_THREADS=1 python benchmarks/training.py [--steps 60] [--batch 16] [--hidden 64] [--repeats 5]
 
 Prints one JSON object. All sides collate the same slots, take the same gradient and the same AdamW step (the on-policy
 trainer under `dr_grpo`, whose gradient is that of the weighted likelihood); their weights are compared before they are
 timed. `ratio` is of the processor time of a further step, `ratio_of_runs` of whole runs, what is set up before the
-first step included; both are to stay under 1.5 (`ratio`, the tiny policy).
+first step included; `ratio` is to stay under 1.5 for the tiny policy. The sides take turns in one process and are
+compared within a turn; the median of the turns counts, and `ratio_range` is what they span.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -74,7 +76,7 @@ def plain_loop(model: Any, transcripts: Transcripts, plan: Plan) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name, default in (("steps", 60), ("batch", 16), ("hidden", 64), ("repeats", 3)):
+    for name, default in (("steps", 60), ("batch", 16), ("hidden", 64), ("repeats", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
@@ -101,14 +103,18 @@ def main() -> None:
     gaps = weight_gaps(sides, short, fresh)
     gc.freeze()  # as a worker does before it forks
     seconds = alternated(sides, (short, long), chosen.repeats)
-    step = {name: (b - a) / (long.steps - short.steps) for name, (a, b) in seconds.items()}
+    steps = long.steps - short.steps
+    step = {name: [(b - a) / steps for a, b in turns] for name, turns in seconds.items()}
+    whole = {name: [b for _, b in turns] for name, turns in seconds.items()}
+    ratios = {name: within_turns(step[name], step["plain"]) for name in gaps}
     told = {
         "parameters": sum(p.numel() for p in fresh().parameters()),
         "batch": chosen.batch,
         "steps": chosen.steps,
-        "step_ms": {name: round(1e3 * value, 2) for name, value in step.items()},
-        "ratio": {name: round(step[name] / step["plain"], 3) for name in gaps},
-        "ratio_of_runs": {name: round(seconds[name][1] / seconds["plain"][1], 3) for name in gaps},
+        "step_ms": {name: round(1e3 * median(values), 2) for name, values in step.items()},
+        "ratio": {name: round(median(values), 3) for name, values in ratios.items()},
+        "ratio_range": {name: [round(min(v), 3), round(max(v), 3)] for name, v in ratios.items()},
+        "ratio_of_runs": {name: round(median(within_turns(whole[name], whole["plain"])), 3) for name in gaps},
         "largest_weight_gap": gaps,
     }
     print(json.dumps(told))
@@ -129,17 +135,25 @@ def weight_gaps(
     return gaps
 
 
+def within_turns(ours: list[float], plain: list[float]) -> list[float]:
+    """One ratio a turn: what slows the machine for a while slows both sides of a turn."""
+    return [one / other for one, other in zip(ours, plain, strict=True)]
+
+
 def alternated(
     sides: dict[str, Callable[..., None]], plans: tuple[Plan, Plan], repeats: int
-) -> dict[str, list[float]]:
-    """Processor seconds of the fastest run of each side on each plan, the sides taking turns."""
-    found = {name: [float("inf")] * len(plans) for name in sides}
-    for _ in range(repeats):
-        for index, plan in enumerate(plans):
-            for name, train in sides.items():
+) -> dict[str, list[tuple[float, float]]]:
+    """Processor seconds of each side on both plans, by turn; each turn begins with another side."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    for turn in range(repeats):
+        names = list(sides)[turn % len(sides) :] + list(sides)[: turn % len(sides)]
+        for name in names:
+            taken = []
+            for plan in plans:
                 began = time.process_time()
-                train(plan)
-                found[name][index] = min(found[name][index], time.process_time() - began)
+                sides[name](plan)
+                taken.append(time.process_time() - began)
+            found[name].append((taken[0], taken[1]))
     return found
 
 

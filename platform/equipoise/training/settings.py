@@ -63,7 +63,7 @@ CLOSED: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "logging_strategy": ("no", "the log's token counts leave passes out; the ledger is the record"),
         "save_strategy": ("no", "checkpoints in a folder that is no artifact of the run"),
         "eval_strategy": ("no", "evaluation inside of training would draw and cost what no meter sees"),
-        "report_to": ("none", "an MLflow or W&B that happens to be installed gets runs of its own"),
+        "report_to": ("none", "before transformers 5, whatever tracker happened to be installed got runs"),
         "disable_tqdm": (True, "progress bars in the logs of workers"),
         # Where the registered threads and instruction set decide the bits, and where it is judged.
         "use_cpu": (True, "a GPU that is found is used"),

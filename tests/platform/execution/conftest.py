@@ -136,3 +136,24 @@ def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Suite], Ran
 @pytest.fixture(scope="session")
 def ran(make_suite: Callable[..., Suite], run_suite: Callable[[Suite], Ran]) -> Ran:
     return run_suite(make_suite())
+
+
+ON_POLICY = {"path": "grpo", "loss": "dapo", "clip": [0.2, 0.28]}
+
+
+@pytest.fixture(scope="session")
+def on_each_path(make_suite: Callable[..., Suite], run_suite: Callable[[Suite], Ran]) -> Mapping[str, Ran]:
+    """One block on either path, and two of its conditions in two rounds."""
+    conditions: list[dict[str, Any]] = [
+        {"id": "outcome", "rule": "grpo", "baseline": True},
+        {"id": "tokens", "rule": "reinforce_pp"},
+        {"id": "oracle", "rule": "exact", "control": "positive"},
+    ]
+    twice = {"rollouts_per_task": 4, "rounds": 2}
+    return {
+        "sft": run_suite(make_suite(conditions=conditions, blocks=1)),
+        "dapo": run_suite(make_suite(conditions=conditions, blocks=1, training=ON_POLICY)),
+        "rounds": run_suite(
+            make_suite(conditions=conditions[:2], blocks=1, training=ON_POLICY, collection=twice)
+        ),
+    }

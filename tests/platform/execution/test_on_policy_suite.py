@@ -1,45 +1,26 @@
 """A suite on TRL's on-policy path: the same plans, counts and twins as on the other, and weights of its own."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.platform.execution.conftest import run_job
+from tests.platform.execution.conftest import ARMS
 
-from equipoise.suites.jobs import jobs_of
-from equipoise_budget import Plan
-from equipoise_preregistration import Suite
-
-ARMS = ("native", "matched", "twin")
-CONDITIONS: list[dict[str, Any]] = [
-    {"id": "outcome", "rule": "grpo", "baseline": True},
-    {"id": "tokens", "rule": "reinforce_pp"},
-    {"id": "oracle", "rule": "exact", "control": "positive"},
-]
+CONDITIONS = ("outcome", "tokens", "oracle")
 EQUAL = ("slots", "tokens", "weight_abs", "weight_sq", "ess", "learning_rate")
 
 
 @pytest.fixture(scope="module")
-def on_paths(
-    make_suite: Callable[..., Suite], tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Mapping[str, Any]]:
-    """Results of one block by path, and the digest of each plan beside them."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for name, training in {"sft": {}, "dapo": {"path": "grpo", "loss": "dapo", "clip": [0.2, 0.28]}}.items():
-        suite = make_suite(conditions=CONDITIONS, blocks=1, training=training)
-        results: dict[str, Any] = {}
-        folders: dict[str, Path] = {}
-        for job in sorted(jobs_of(suite), key=lambda job: job.order):
-            folders[job.key] = tmp_path_factory.mktemp("job")
-            results[job.key] = run_job(job.payload, folders[job.key], folders)
-        found[name] = {
-            f"{condition['id']}/{arm}": results[f"b0/cell/{condition['id']}/{arm}/0"]
-            | {"plan": Plan.load(folders[f"b0/cell/{condition['id']}/{arm}/0"] / "plan.npz")}
-            for condition in CONDITIONS
-            for arm in ARMS
+def on_paths(on_each_path: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Results of one block by path, and each plan beside them."""
+    cells = {f"{condition}/{arm}": f"b0/cell/{condition}/{arm}/0" for condition in CONDITIONS for arm in ARMS}
+    return {
+        path: {
+            name: on_each_path[path].results[key] | {"plan": on_each_path[path].plan(key)}
+            for name, key in cells.items()
         }
-    return found
+        for path in ("sft", "dapo")
+    }
 
 
 def test_every_cell_ends_well_and_within_its_budget(on_paths: Any) -> None:
@@ -69,8 +50,8 @@ def test_credit_of_tokens_reaches_the_trainer(on_paths: Any) -> None:
 
 def test_twins_and_matched_cells_receive_the_same_dose_step_by_step(on_paths: Any) -> None:
     for condition in CONDITIONS:
-        matched, twin = (on_paths["dapo"][f"{condition['id']}/{arm}"] for arm in ("matched", "twin"))
+        matched, twin = (on_paths["dapo"][f"{condition}/{arm}"] for arm in ("matched", "twin"))
         assert matched["steps"]["slots"] == twin["steps"]["slots"] == [4, 4, 4, 4]
-        if condition["id"] != "tokens":
+        if condition != "tokens":
             for name in ("weight_abs", "weight_sq", "ess"):
                 assert matched["steps"][name] == twin["steps"][name]
