@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +200,24 @@ def test_conditional_and_marginal_risk_differences_are_told_apart() -> None:
     assert logit.conditional.estimate is not None
     assert content is not None
     assert logit.conditional.estimate > content + 0.03
+
+
+@pytest.mark.slow
+def test_the_number_of_blas_threads_moves_no_figure_beyond_rounding() -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_traps as t; from equipoise_stats import analyse;"
+        "runs = [r for r in t.records() if (r.condition, r.arm, r.block) != ('a', 'twin', 2)];"
+        "sys.stdout.write(analyse(runs, t.tasks_of(runs), t.QUESTION, {}).to_json())"
+    )
+    written = []
+    for threads in ("1", "2"):
+        surroundings = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings)
+        written.append(json.loads(done.stdout))
+    one, two = (analysis["contrasts"] for analysis in written)
+    for ours, theirs in zip(one, two, strict=True):
+        for name in ("verdict", "sentence"):
+            assert ours[name] == theirs[name]
+        for name in ("estimate", "se", "df", "p", "p_adjusted"):
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-9)
