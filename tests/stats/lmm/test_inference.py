@@ -163,3 +163,26 @@ def test_a_term_of_three_columns_fits_but_has_no_profile() -> None:
     assert found.certificate.kkt
     with pytest.raises(StatsError, match="one or two columns"):
         intervals(found)
+
+
+def test_kenward_roger_of_weighted_rows_follows_the_dense_formulas() -> None:
+    # pbkrtest 0.5.2 leaves the weights out of V and finds thousands of degrees of freedom here; no truth of R's then.
+    problem = _problem("cbpp")
+    found = fit(problem)
+    X, phi, weights = problem.X, found.vcov, problem.weights
+    assert weights is not None
+    codes = problem.terms[0].codes
+    parts = [np.equal.outer(codes, codes).astype(float), np.diag(1 / weights)]
+    inverse = np.linalg.inv(found.components[0].value * parts[0] + found.sigma2 * parts[1])
+    by = [inverse @ part for part in parts]
+    slopes = [-X.T @ side @ inverse @ X for side in by]
+    projected = inverse - inverse @ X @ phi @ X.T @ inverse
+    information = np.array([[np.trace(projected @ a @ projected @ b) for b in parts] for a in parts])
+    w = 2 * np.linalg.inv(information)
+    core = np.zeros((4, 4))
+    for i in range(2):
+        for j in range(2):
+            core += w[i, j] * (X.T @ by[i] @ by[j] @ inverse @ X - slopes[i] @ phi @ slopes[j])
+    np.testing.assert_allclose(
+        kenward_roger.adjust(found).vcov, phi + 2 * phi @ core @ phi, rtol=1e-8, atol=1e-14
+    )
