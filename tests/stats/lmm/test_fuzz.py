@@ -30,7 +30,7 @@ def _gap(seed: int, *, reml: bool, starts: int, calls: int = 15000) -> float:
 
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_no_start_of_a_general_optimiser_is_above_the_fit(seed: int) -> None:
-    assert _gap(seed, reml=seed % 4 != 3, starts=2, calls=300) > -BELOW
+    assert _gap(seed, reml=seed % 4 != 3, starts=1, calls=300) > -BELOW
 
 
 @pytest.mark.slow
