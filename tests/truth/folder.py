@@ -70,6 +70,8 @@ def candidates(stem: str, fit: dict[str, Any]) -> Iterator[tuple[str, pd.DataFra
         if derived is None:
             continue
         complete = derived.dropna(subset=needed)
+        # emmeans with data= takes covariates' means over all rows, those without a response included.
+        complete.attrs["means"] = derived.mean(numeric_only=True).to_dict()
         if len(complete) == rows:
             yield name, complete
         whole.append((name, complete))

@@ -18,7 +18,7 @@ from equipoise_stats.multiplicity import holm
 
 Adjust = Literal["none", "holm", "bonferroni", "dunnettx", "mvt", "tukey"]
 Test = Literal["difference", "equivalence", "greater", "less"]
-ADJUSTMENTS = ("none", "holm", "bonferroni", "dunnettx", "mvt", "tukey")
+ADJUSTMENTS: tuple[Adjust, ...] = ("none", "holm", "bonferroni", "dunnettx", "mvt", "tukey")
 # A function whose variance is below this share of its scale is the constant 0: it has no test.
 NO_VARIANCE = 1e-24
 
@@ -90,7 +90,7 @@ def summary(
         if not here:
             continue
         rows = of.rows[np.ix_(here, of.model.kept)]
-        family = _family(rows @ fit.beta, rows @ of.model.vcov @ rows.T, of.model.freedom(rows), of.compared)
+        family = _family(of, rows, rows @ fit.beta)
         t, p = _tests(family, adjust, test, delta)
         reach = _critical(family, adjust, level) * family.se
         for k, place in enumerate(here):
@@ -128,14 +128,15 @@ def _check(of: Functions, adjust: Adjust, level: float, test: Test, delta: float
         raise StatsError(faults)
 
 
-def _family(estimate: FloatArray, covariance: FloatArray, df: FloatArray, compared: int) -> _Family:
+def _family(of: Functions, rows: FloatArray, estimate: FloatArray) -> _Family:
+    covariance = rows @ of.model.vcov @ rows.T
     variance = np.diag(covariance)
     if (variance <= NO_VARIANCE * np.maximum(np.square(estimate), 1.0)).any():
         raise StatsError("contrast: expected coefficients that differ from 0, got one without variance")
     se = np.sqrt(variance)
     correlation = covariance / np.outer(se, se)
     np.fill_diagonal(correlation, 1.0)
-    return _Family(estimate, se, df, correlation, compared)
+    return _Family(estimate, se, of.model.freedom(rows), correlation, of.compared)
 
 
 def _tests(family: _Family, adjust: Adjust, test: Test, delta: float) -> tuple[FloatArray, FloatArray]:
