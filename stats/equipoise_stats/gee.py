@@ -116,6 +116,8 @@ def _faults(y: FloatArray, cells: IntArray, blocks: IntArray, names: Sequence[st
         faults.append(
             f"y: {int(np.sum(~np.isfinite(y)))} rows are not finite; score them before the analysis"
         )
+    if y.size and float(np.ptp(y)) == 0.0:
+        faults.append(f"all {y.size} rows are {y[0]:g}; nothing varies, so there is no error")
     if np.unique(blocks).size < 2:
         faults.append(f"expected at least 2 blocks, got {np.unique(blocks).size}; clusters need company")
     for i, name in enumerate(names):
