@@ -8,6 +8,7 @@ lmerTest is found; without it those rows say so and the rest is measured.
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def main() -> int:
     out = sys.stdout.write
     out("| what | here, CPU s | other, CPU s | ratio |\n|---|---|---|---|\n")
     for name, data in (("14,000 rows crossed", crossed(10, 100)), ("50,400 rows crossed", crossed(18, 200))):
-        mine, theirs = best_of(lambda data=data: ours(data)), by_r(data)
+        mine, theirs = best_of(functools.partial(ours, data)), by_r(data)
         if theirs is None:
             out(f"| {name} | {mine:.2f} | Rscript with lmerTest not found: not compared | |\n")
         else:

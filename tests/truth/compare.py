@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def compare_fit(made: Refit, expected: dict[str, Any]) -> Iterator[str]:
         yield f"nobs: expected {expected['nobs']}, got {made.fit.nobs}"
 
 
-_SCALARS = {
+_SCALARS: dict[str, Callable[[Refit], float | None]] = {
     "reml_criterion": lambda made: -2 * made.fit.loglik if made.fit.reml else None,
     "AIC": lambda made: made.fit.AIC,
     "BIC": lambda made: made.fit.BIC,
@@ -77,7 +77,7 @@ def _theta(made: Refit, value: dict[str, float]) -> Iterator[str]:
     ours = {_theta_name(name): number for name, number in made.fit.theta.items()}
     for name, number in value.items():
         if _theta_name(name) not in ours:
-            yield f"expected {name}, got only {', '.join(ours)}"
+            yield f"expected {name}, got only {list(ours)}"
             continue
         got = ours[_theta_name(name)]
         # Tolerance on the variance scale, where a theta near 0 is as good as 0.
@@ -212,7 +212,7 @@ def profile_faults(made: Refit, rows: Table) -> Iterator[str]:
                 yield from off(f"{name} {end}", row[end], got, 2e-3 * row["upper"])
 
 
-_TABLES = {
+_TABLES: dict[str, Callable[[Refit, Any], Iterator[str]]] = {
     "sigma": _sigma,
     "singular": _singular,
     "theta": _theta,

@@ -76,6 +76,8 @@ def candidates(stem: str, fit: dict[str, Any]) -> Iterator[tuple[str, pd.DataFra
             yield name, complete
         whole.append((name, complete))
     larger = [(name, frame) for name, frame in whole if len(frame) > rows]
+    for name, frame in larger:
+        yield from _means(name, frame, needed, rows)
     for most in (1, 2):
         for name, frame in larger:
             parts = [(f"{name}{what}", part) for what, part in _parts(frame, most) if len(part) >= rows]
@@ -121,7 +123,7 @@ def _pasted(frame: pd.DataFrame, name: str, fit: dict[str, Any]) -> pd.Series[st
 
 
 def _parts(frame: pd.DataFrame, most: int) -> Iterator[tuple[str, pd.DataFrame]]:
-    """All rows and those of one level (or not of it); with ``most`` = 2, those of two columns' levels."""
+    """Rows of one level (or not of it); with ``most`` = 2, those of two columns' levels."""
     tests = []
     for column in frame:
         values = frame[column].dropna().unique()
@@ -131,7 +133,6 @@ def _parts(frame: pd.DataFrame, most: int) -> Iterator[tuple[str, pd.DataFrame]]
                 if len(values) > 2:
                     tests.append((f"[{column} != {value}]", frame[column] != value))
     if most == 1:
-        yield "", frame
         for what, rows in tests:
             yield what, frame[rows]
         return
@@ -146,7 +147,7 @@ def _means(
     response, *keys = needed
     if frame[response].dtype.kind not in "fiu":
         return
-    for extra in [[], *([column] for column in frame if column not in needed)]:
+    for extra in [[], *([str(column)] for column in frame if column not in needed)]:
         groups = frame.groupby([*keys, *extra], sort=False, observed=True)
         if groups.ngroups == rows:
             yield f"{what} means by {', '.join([*keys, *extra])}", groups[response].mean().reset_index()

@@ -85,17 +85,21 @@ def _ratio_test(stem: str, rows: compare.Table) -> Iterator[str]:
             base = next(iter(_fits(stem).values()))
             fits.append(fit(read(spelled[1], base.frame), reml=False))
         else:
-            fits.append(
-                min((_fits(stem)[k].fit for k in near), key=lambda f, r=row: abs(f.loglik - r["logLik"]))
-            )
-    for row, before, made in zip(rows, [None, *fits], fits, strict=False):
-        npar = len(made.names) + len(made.components)
+            made = [_fits(stem)[k].fit for k in near]
+            gaps = [abs(each.loglik - row["logLik"]) for each in made]
+            fits.append(made[gaps.index(min(gaps))])
+    for row, before, made_again in zip(rows, [None, *fits], fits, strict=False):
+        npar = len(made_again.names) + len(made_again.components)
         yield from compare.off("npar", row["npar"], npar, 0)
-        for name, got in (("AIC", made.AIC), ("BIC", made.BIC), ("deviance", -2 * made.loglik)):
+        for name, got in (
+            ("AIC", made_again.AIC),
+            ("BIC", made_again.BIC),
+            ("deviance", -2 * made_again.loglik),
+        ):
             yield from compare.off(name, row[name], got, 2 * compare.LOGLIK)
-        yield from compare.off("logLik", row["logLik"], made.loglik, compare.LOGLIK)
+        yield from compare.off("logLik", row["logLik"], made_again.loglik, compare.LOGLIK)
         if before is not None and row["Chisq"] is not None:
-            yield from _chi_square(row, 2 * (made.loglik - before.loglik))
+            yield from _chi_square(row, 2 * (made_again.loglik - before.loglik))
 
 
 def _chi_square(row: Any, statistic: float) -> Iterator[str]:

@@ -19,7 +19,7 @@ from equipoise_stats.lmm.ftest import Method
 from equipoise_stats.lmm.results import Fit
 
 # Readings of the data that are tried for one fit.
-MOST = 12
+MOST = 40
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def as_r_coded(text: str, frame: pd.DataFrame, names: list[str]) -> tuple[pd.Dat
     baseline: dict[str, str] = {}
     fixed = re.sub(r"\([^()]*\|[^()]*\)", "", text.split("~")[1])
     parts = list(dict.fromkeys(part for name in names for part in name.split(":")))
-    for name in [column for column in data if column in folder.variables(fixed) or f"`{column}`" in fixed]:
+    known = [str(column) for column in data]
+    for name in [column for column in known if column in folder.variables(fixed) or f"`{column}`" in fixed]:
         labels = [_label(value) for value in data[name]]
         levels = list(dict.fromkeys(labels))
         if f"{name}.L" in parts:

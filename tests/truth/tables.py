@@ -153,7 +153,8 @@ def _sides(text: str, labels: Sequence[emm.Point], over: Sequence[str]) -> np.nd
         sides = text[:place], text[place + 3 :]
         hits = [[_names_it(side, label, over) for label in labels] for side in sides]
         if all(any(hit) for hit in hits):
-            return np.array(hits[0], dtype=float) - np.array(hits[1], dtype=float)
+            plus, minus = (np.array(hit, dtype=np.float64) for hit in hits)
+            return np.asarray(plus - minus, dtype=np.float64)
     return None
 
 
