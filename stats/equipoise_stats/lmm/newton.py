@@ -16,7 +16,7 @@ from equipoise_stats.errors import StatsError
 from equipoise_stats.lmm import linear
 from equipoise_stats.lmm.cone import Block, Chart, chart, direction_entries, gradient_matrix
 from equipoise_stats.lmm.likelihood import Derivatives, Solved, derivatives, solve
-from equipoise_stats.lmm.model import FloatArray
+from equipoise_stats.lmm.model import FloatArray, IntArray
 from equipoise_stats.lmm.system import System
 
 FISHER_STEPS = 2
@@ -113,12 +113,12 @@ def localise(at: Point, by_tau: Derivatives) -> Local:
     return Local(charts, tuple(slices), jacobian, jacobian.T @ by_tau.score, observed, expected)
 
 
-def free_coordinates(local: Local, held: Held) -> FloatArray:
+def free_coordinates(local: Local, held: Held) -> IntArray:
     """Indices of the coordinates that are not held."""
     out = {0} if held.residual else set()
     for t in held.terms:
         out |= set(range(local.slices[t].start, local.slices[t].stop))
-    return np.array([i for i in range(local.score.size) if i not in out], dtype=np.intp)
+    return np.array([i for i in range(local.score.size) if i not in out], dtype=np.int64)
 
 
 @dataclass(frozen=True)
