@@ -141,7 +141,7 @@ def direction(local: Local, held: Held, fisher: bool) -> Step:
         step = _solved(matrix, local.score[free])
         if step is not None:
             found[free] = step
-            return Step(found, float(np.sqrt(max(local.score[free] @ step, 0.0))), observed)
+            return Step(found, max(float(local.score[free] @ step), 0.0) ** 0.5, observed)
     raise StatsError(
         "mixed model: expected variance components that the rows tell apart, got a singular information matrix; "
         "two random terms explain the same variation: leave one out"
