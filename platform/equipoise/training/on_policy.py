@@ -156,8 +156,10 @@ def _arguments(plan: Plan, settings: TrainingSettings, folder: Path) -> GRPOConf
     """What both trainers set, and one generation a step, each used once, in the order of the plan."""
     assert settings.loss is not None, "the weighted likelihood has a trainer of its own"
     low, high = settings.clip or (0.2, 0.2)  # no ratio leaves 1 where there is no clip
+    shared = shared_arguments(plan, settings, folder)
+    shared["per_device_train_batch_size"] = 2
     arguments = GRPOConfig(
-        **shared_arguments(plan, settings, folder) | {"per_device_train_batch_size": 2},
+        **shared,
         num_generations=2,
         steps_per_generation=1,
         num_iterations=1,
