@@ -219,7 +219,7 @@ def max_t_critical(level: float, correlation: FloatArray, df: float) -> float:
 
 
 def family_critical(level: float, members: int, df: float, tail: Callable[[float], float]) -> float:
-    """The c with tail(c) = level, for a tail that lies between one test's and Bonferroni's bound.
+    """The c with tail(c) = level, for a tail that lies above one test's and mostly below Bonferroni's bound.
 
     Args:
         level: the family's error level.
@@ -230,5 +230,7 @@ def family_critical(level: float, members: int, df: float, tail: Callable[[float
     from scipy.optimize import brentq
 
     low, high = critical(level, df), critical(level / members, df)
+    while tail(high * 1.01) > level:
+        high *= 1.5
     # The margins keep a bracket where a bound is reached.
     return float(brentq(lambda c: tail(c) - level, low * 0.99, high * 1.01, xtol=1e-10))
