@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from equipoise_stats.lmm import fixed, ftest
 from equipoise_stats.lmm.emm import Model
 from equipoise_stats.lmm.ftest import FTest
@@ -18,5 +20,12 @@ def type_three(model: Model) -> dict[str, FTest]:
     columns = {term.name: term.columns for term in coded.terms if term.name != "(Intercept)"}
     if not columns:
         return {}
-    rows = ftest.type_three(model.reading.X, coded.matrix, columns)
+    if len(columns) > 1 and any(column.ordered for column in design.columns):
+        # lmerTest makes its rows under treatment coding; degrees of freedom of several rows depend on that.
+        plain = fixed.treatment_coded(design).matrix
+        back = np.linalg.lstsq(plain, model.reading.X, rcond=None)[0]
+        found = ftest.type_three(plain, coded.matrix, columns)
+        rows = {name: L @ back for name, L in found.items()}
+    else:
+        rows = ftest.type_three(model.reading.X, coded.matrix, columns)
     return ftest.table(model.fit, rows, model.method)

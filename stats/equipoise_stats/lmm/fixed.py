@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,11 @@ def constant(rows: int) -> Design:
 def sum_coded(design: Design) -> Design:
     """The same terms with every factor coded by contrasts that sum to zero."""
     return build(design.text, design.columns, sums=True) if design.columns else design
+
+
+def treatment_coded(design: Design) -> Design:
+    """The same terms with ordered factors coded against their first level, as others are."""
+    return build(design.text, [replace(column, ordered=False) for column in design.columns])
 
 
 def build(text: str, columns: Sequence[Column], *, sums: bool = False) -> Design:
