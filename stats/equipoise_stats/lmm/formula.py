@@ -117,6 +117,7 @@ def _assemble(
         except StatsError as error:
             faults += error.faults
             designs.append(None)
+    response = np.zeros(0)
     try:
         response = fixed.evaluate(parsed.response, columns_of(parsed.response))
     except StatsError as error:

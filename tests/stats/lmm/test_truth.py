@@ -6,6 +6,6 @@ import pytest
 from tests.truth import reader
 
 
-@pytest.mark.parametrize(("stem", "key"), reader.entries(), ids="-".join)
+@pytest.mark.parametrize(("stem", "key"), reader.entries())
 def test_every_number_is_as_r_has_it(stem: str, key: str) -> None:
     assert reader.faults(stem, key) == []
