@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from equipoise.cli.home import DEFAULT_HOME
+from equipoise.cli.naming import named
 from equipoise.cli.options import Home, Json
 from equipoise.cli.output import say, show_json
 from equipoise.errors import IncompleteError
@@ -15,7 +16,7 @@ Wanted = Annotated[
     str | None,
     typer.Argument(
         metavar="[SUITE]",
-        help="Name of a suite or first digits of its hash; by default the newest.",
+        help="Name or file of a suite, or first digits of its hash; by default the newest.",
         show_default=False,
     ),
 ]
@@ -34,7 +35,7 @@ def report(suite: Wanted = None, *, home: Home = DEFAULT_HOME, as_json: Json = F
             "run a suite first (`equipoise run SUITE`), or name the folder with --home"
         )
         raise IncompleteError(message)
-    published = publish(open_store(folder, create=False), folder, suite)
+    published = publish(open_store(folder, create=False), folder, named(suite))
     study = published.study
     if as_json:
         show_json(

@@ -10,6 +10,7 @@ import typer
 
 from equipoise.cli.errors import ExitCode
 from equipoise.cli.home import DEFAULT_HOME
+from equipoise.cli.naming import named
 from equipoise.cli.options import Home, Json
 from equipoise.cli.output import say, show_json, show_table
 from equipoise.errors import HomeError
@@ -23,7 +24,7 @@ Wanted = Annotated[
     str | None,
     typer.Argument(
         metavar="[SUITE]",
-        help="Only the runs of this suite, by its name or the first digits of its hash; by default of all.",
+        help="Only the runs of this suite, by its name, its file or the first digits of its hash; by default of all.",
         show_default=False,
     ),
 ]
@@ -52,7 +53,7 @@ def verify(suite: Wanted = None, *, home: Home = DEFAULT_HOME, as_json: Json = F
         message = f"expected a project folder, got {folder}, which does not exist; name yours with --home"
         raise HomeError(message)
     with _progress() as on_progress:
-        verdict = verify_home(folder, suite, on_progress)
+        verdict = verify_home(folder, named(suite), on_progress)
     if as_json:
         show_json(_as_json(verdict))
     else:

@@ -67,7 +67,8 @@ def _run(result: Mapping[str, Any], split: str) -> RunScore:
         y=score[0],
         episodes=score[1],
         diverged=result["end"] != "ok",
-        steps=result["planned"]["optimizer_steps"],
+        # a cell that was refused its training has no volume, which is not a volume of 0
+        steps=result["planned"]["optimizer_steps"] or None,
     )
 
 

@@ -99,6 +99,15 @@ def test_a_run_that_diverged_is_scored_as_it_is(suite: Suite, results: dict[str,
     assert not any("diverged" in note for note in sound.notes)
 
 
+def test_a_cell_that_was_refused_its_training_has_no_volume(suite: Suite, results: dict[str, Any]) -> None:
+    refused = results["b0/cell/carl/matched/0"]
+    refused["end"], refused["planned"]["optimizer_steps"] = "refused", 0
+    dose_response = judge(suite, results).dose_response
+    assert dose_response.status == "refused"
+    assert "1 of " in dose_response.reason
+    assert "assigned no steps" in dose_response.reason
+
+
 def test_the_primary_split_is_the_one_registered(make_suite: MakeSuite, made_up: MadeUp) -> None:
     suite = make_suite(evaluation={"primary": "held_out"})
     results = made_up(suite, _successes)
