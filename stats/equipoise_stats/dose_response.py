@@ -85,7 +85,8 @@ def dose_response(runs: Sequence[RunScore], layout: Layout, question: Question) 
     )
     unknown = sum(r.steps is None for r in rows)
     if unknown or not rows:
-        return DoseResponse("refused", f"{unknown} of {len(rows)} runs were assigned no steps, or do not say them", len(rows), 0)
+        why = f"{unknown} of {len(rows)} runs were assigned no steps, or do not say them"
+        return DoseResponse("refused", why, len(rows), 0)
     x, cells = _log_ratio(rows), np.array([place[r.condition, r.arm] for r in rows])
     volumes = _volumes([float(x[cells == i].mean()) for i in range(len(place)) if (cells == i).any()])
     if volumes < FEWEST_VOLUMES:

@@ -69,4 +69,5 @@ def test_two_volumes_make_no_curve_and_unknown_steps_none_at_all() -> None:
         "2 different volumes were assigned; a curve needs 3"
     )
     unknown = [replace(r, steps=None) for r in records()]
-    assert analyse(unknown, (), QUESTION, {}).dose_response.reason == "72 of 72 runs were assigned no steps, or do not say them"
+    reason = analyse(unknown, (), QUESTION, {}).dose_response.reason
+    assert reason == "72 of 72 runs were assigned no steps, or do not say them"
