@@ -81,7 +81,7 @@ class Analysis(Section):
         primary: The contrast that a rule wins on.
         multiplicity: How the family is held at its level.
         engine: Whether contrasts are tested on the exact error stratum or paired by block, or `both` must agree;
-            `auto` pairs where a block has several twins or the data are looked at open-ended.
+            `auto` is `both`, and `paired` where a block has several twins or the data are looked at open-ended.
         gatekeeping: Families in an order: each is judged only when all of the one before it is shown.
         looks: After how many blocks the data are analysed; empty means once, after the last block.
         spending: How the level is spent over the looks: `obf` and `pocock` for planned looks, `e-process` for

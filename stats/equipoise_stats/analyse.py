@@ -30,7 +30,7 @@ from equipoise_stats.specification import collect, specify
 from equipoise_stats.tables import cell_means, stratum_table
 
 VERSION = "eq1"
-MODEL: Mapping[str, str] = {STRATUM: "M0", MIXED: "M1", PAIRED: "M1h", BOTH: "M1h"}
+MODEL: Mapping[str, str] = {STRATUM: "M0", PAIRED: "M1h", BOTH: "M1h"}
 """The names of the primary analyses in the specification table."""
 
 

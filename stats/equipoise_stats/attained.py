@@ -6,16 +6,19 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from equipoise_stats import power
 from equipoise_stats.decomposition import CONTENT, VOLUME, contrast, correlation, family
-from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, figure_of
+from equipoise_stats.drafts import BOTH, PAIRED, STRATUM, Engine
 from equipoise_stats.judging import agreement_factor
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import Question
 from equipoise_stats.results import Contrast, Detectable
 from equipoise_stats.stratum import NO_VARIATION, Stratum
 from equipoise_stats.wording import signed
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def detectable(
@@ -30,8 +33,13 @@ def detectable(
         question: level, power and families.
         engine: the primary analysis.
     """
-    blocks = layout.ragged.shape[1] if engine.name == MIXED else len(layout.blocks)
-    sd, members = _attained_sd(stratum, contrasts, engine, blocks), len(family(CONTENT, question))
+    pairs = [c.m1h for c in contrasts if c.kind == CONTENT and c.m1h is not None]
+    blocks, members = len(layout.blocks), len(family(CONTENT, question))
+    if engine.name == STRATUM:
+        sd = None if stratum is None else math.sqrt(float(stratum.ms_error))
+    else:  # the SD of a run that gives the mean squared SE of the CONTENT contrasts
+        blocks = min((round(f.df) + 1 for f in pairs), default=0)
+        sd = float(np.sqrt(np.mean([f.se**2 * (f.df + 1) / 2 for f in pairs]))) if pairs else None
     if sd is None or sd * sd < NO_VARIATION or blocks < 2:
         said = "No detectable effect can be given: nothing varies, or nothing can be estimated."
         return Detectable(sd, blocks, members, question.power, None, None, said)
@@ -63,7 +71,8 @@ def _detectable_kind(
             float(sum(weight * weight for weight in vectors[0].values())),
             len(layout.cells),
             pooled=question.alpha / members,
-            paired=question.alpha / agreement_factor(kind, members),
+            paired=question.alpha / agreement_factor(members),
+            pooled_critical=_largest_t(shared, blocks, layout, question) if engine.max_t else None,
         )
         return power.mde(design, question.power)
     return power.planned_mde(
@@ -78,13 +87,7 @@ def _detectable_kind(
     )
 
 
-def _attained_sd(
-    stratum: Stratum | None, contrasts: Sequence[Contrast], engine: Engine, blocks: int
-) -> float | None:
-    if engine.name == STRATUM:
-        return None if stratum is None else math.sqrt(float(stratum.ms_error))
-    # the SD of a run that gives the mean squared SE of the CONTENT contrasts
-    found = [figure_of(c, engine.name) for c in contrasts if c.kind == CONTENT]
-    counts = [(f, f.df + 1 if engine.name in (PAIRED, BOTH) else blocks) for f in found if f is not None]
-    squares = [f.se**2 * count / 2 for f, count in counts]
-    return float(np.sqrt(np.mean(squares))) if squares else None
+def _largest_t(shared: FloatArray, blocks: int, layout: Layout, question: Question) -> float:
+    df = (len(layout.cells) - 1) * (blocks - 1)
+    common = float(shared[0, 1]) if len(shared) > 1 else None
+    return power.family_critical(question.alpha, len(shared), df, common)

@@ -19,7 +19,17 @@ from equipoise_stats.decomposition import (
     correlation,
     family,
 )
-from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, Table, draft_all, figure_of
+from equipoise_stats.drafts import (
+    BOTH,
+    MIXED,
+    PAIRED,
+    STRATUM,
+    Engine,
+    Table,
+    draft_all,
+    figure_of,
+    pooled_analysis,
+)
 from equipoise_stats.families import Evidence
 from equipoise_stats.judging import Correlate, Judged, Key, agreement_factor, correlation_of, judge_all
 from equipoise_stats.layout import Layout
@@ -43,14 +53,14 @@ def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tu
     looks = [draft_all(table, question, engine) for table in tables]
     now, layout = looks[-1], tables[-1].layout
     swaps = _swaps(tables[-1], now, question)
-    pooled = MIXED if layout.left_out and not isinstance(tables[-1].mixed, str) else STRATUM
+    pooled = pooled_analysis(tables[-1])
     carried = pooled if engine.name == BOTH else engine.name
     correlate = correlation_in(tables[-1], carried) if engine.max_t else None
     series = [
         judge_looks(looks[: n + 1], question, carried, correlate, guarded=engine.name == BOTH)
         for n in range(len(looks))
     ]
-    primary, other = series[-1], PAIRED if engine.name in (STRATUM, MIXED) else pooled
+    primary, other = series[-1], PAIRED if engine.name == STRATUM else pooled
     beside = judge_looks(looks, question, other, correlation_in(tables[-1], other) if engine.max_t else None)
     done = []
     for key, draft in now.items():
@@ -60,7 +70,7 @@ def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tu
         elif key not in primary.adjusted:
             done.append(_untested(draft, found))
         else:
-            judged = _judged(draft, primary, question, _blocks(layout, engine.name), len(layout.cells))
+            judged = _judged(draft, primary, question, _blocks(layout, draft, engine), len(layout.cells))
             judged = _flagged(judged, beside.verdict(key, sequential_evidence.level_of(question)), other)
             path = [figure_of(look[key], engine.name) for look in looks]
             done.append(_with_path(judged, path, series, question))
@@ -99,12 +109,14 @@ def correlation_in(table: Table, name: str) -> Correlate | None:
     return correlation_of(table.mixed)
 
 
-def _blocks(layout: Layout, engine: str) -> int:
-    return layout.ragged.shape[1] if engine == MIXED else len(layout.blocks)
+def _blocks(layout: Layout, draft: Contrast, engine: Engine) -> int:
+    """The blocks behind a contrast's figures."""
+    return len(layout.blocks) if engine.name == STRATUM or draft.m1h is None else round(draft.m1h.df) + 1
 
 
 def _untested(draft: Contrast, figure: Estimate) -> Contrast:
-    said = verdicts.untested(f"{draft.kind}({draft.condition})", figure)
+    name = f"{draft.kind}({draft.condition})"
+    said = verdicts.untested(name, figure) if figure.p is None else verdicts.unpaired(name, figure)
     return replace(draft, sentence=said, estimate=figure.estimate, se=figure.se, df=figure.df, ci=figure.ci)
 
 
@@ -159,7 +171,7 @@ def _blocks_to_settle(
             squares,
             cells,
             pooled=question.alpha / size,
-            paired=question.alpha / agreement_factor(draft.kind, size),
+            paired=question.alpha / agreement_factor(size),
         )
         return power.blocks_for_power(design, question.smallest_effect, question.power)
     return power.blocks_to_settle(
@@ -234,8 +246,6 @@ def _volume_and_total(
     if any(by_key[condition, kind].se is None for kind in (VOLUME, TOTAL)):
         return None
     named = [contrast(condition, kind, question) for kind in (VOLUME, TOTAL)]
-    if engine.name == MIXED and not isinstance(table.mixed, str):
-        return table.mixed.covariance(named)
     layout = table.layout
     vectors = np.array([layout.coefficients(vector) for vector in named])
     if engine.name == STRATUM:

@@ -51,10 +51,11 @@ def tabulate(runs: Sequence[RunScore], question: Question) -> Table:
 def choose_engine(table: Table, question: Question) -> Engine:
     """The primary analysis.
 
-    With one twin a block and no gap every cell holds one run a block, and the pooled stratum is exact. With
-    K > 1 the averaged twin cells vary less than the others, so each contrast is paired with its own error
-    (df = S - 1). Incomplete blocks are not dropped: a mixed model uses the cells that they have. The largest t
-    of a family needs one fit and one look; other analyses decide by Holm.
+    With one twin a block every cell holds one run a block, and the pooled and the paired analysis must agree: the
+    pooled error alone is too small for a rule whose runs vary more than the others. Incomplete blocks are not
+    dropped: a mixed model pools the cells that they have, and pairs use the blocks that have a contrast's cells.
+    With K > 1 the averaged twin cells vary less than the others, so each contrast is paired with its own error
+    alone (df = S - 1). The largest t of a family needs one fit and one look; other analyses decide by Holm.
     """
     several, name = table.layout.most_twins, question.engine
     if name == "auto":
@@ -73,11 +74,12 @@ def choose_engine(table: Table, question: Question) -> Engine:
 
 
 def _fitting(table: Table, question: Question) -> str:
-    if question.spending == "e-process":
-        return PAIRED
-    if table.layout.left_out and not isinstance(table.mixed, str):
-        return MIXED
-    return PAIRED if table.layout.most_twins > 1 else STRATUM
+    return PAIRED if question.spending == "e-process" or table.layout.most_twins > 1 else BOTH
+
+
+def pooled_analysis(table: Table) -> str:
+    """The analysis with one error for all cells: of incomplete blocks a mixed model."""
+    return MIXED if table.layout.left_out and not isinstance(table.mixed, str) else STRATUM
 
 
 def _reason(name: str, table: Table) -> str:
@@ -85,19 +87,20 @@ def _reason(name: str, table: Table) -> str:
     complete, every = len(layout.blocks), layout.ragged.shape[1]
     if name == STRATUM:
         return f"exact error stratum: {len(layout.cells)} cells by {complete} complete blocks"
-    if name == BOTH:
-        return (
-            f"pooled error and pairs must agree: figures are of pairs over {complete} of {every} blocks, and nothing "
-            "is claimed that the error pooled over all cells, or the pairs alone at half the level (a third where "
-            "contrasts share the baseline), would not claim"
-        )
-    if name == MIXED:
-        return (
-            f"mixed model of runs, y ~ 0 + cell + (1 | block) by REML with Satterthwaite's degrees of freedom, "
-            f"because {every - complete} of {every} blocks are incomplete"
-        )
-    return f"paired by block over {complete} complete blocks" + (
+    pairs = f"paired by block over {complete} complete blocks" + (
         f" of {every}, each contrast over the blocks that have its cells" if every > complete else ""
+    )
+    if name == PAIRED:
+        return pairs
+    pooled = f"the error pooled over {len(layout.cells)} cells"
+    if pooled_analysis(table) == MIXED:
+        pooled = (
+            f"the mixed model of runs, y ~ 0 + cell + (1 | block) by REML with Satterthwaite's degrees of freedom "
+            f"({every - complete} of {every} blocks are incomplete),"
+        )
+    return (
+        f"{pairs}; nothing is claimed that {pooled} would not claim too, and in a family of m the pairs alone are "
+        "held to its level divided by (m + 1) / 2 (at least by 3, at most by m)"
     )
 
 
@@ -169,11 +172,14 @@ def _with_figures(draft: Contrast, vector: Vector, table: Table, question: Quest
         return found
     blocks, cells = len(layout.blocks), len(layout.cells)
     reason = f"{blocks} complete blocks and {cells} cells leave no error to test with"
-    if draft.engine == MIXED and isinstance(table.mixed, str):
-        reason = table.mixed
+    if draft.engine == BOTH and isinstance(table.mixed, str):
+        reason = f"fewer than two blocks have its cells, and no mixed model can be fitted: {table.mixed}"
     return _not_estimable(found, (reason,))
 
 
 def figure_of(draft: Contrast, engine: str) -> Estimate | None:
-    """The figures of a contrast under an analysis; None where it has none."""
-    return {STRATUM: draft.m0, MIXED: draft.m1, PAIRED: draft.m1h, BOTH: draft.m1h}[engine]
+    """The figures of a contrast under an analysis; None where it has none.
+
+    Where both must agree they are those of the pairs; without pairs those of the mixed model, and nothing is claimed.
+    """
+    return {STRATUM: draft.m0, MIXED: draft.m1, PAIRED: draft.m1h, BOTH: draft.m1h or draft.m1}[engine]

@@ -127,19 +127,20 @@ def _intervals(
 
 
 def agree(
-    adjusted: Mapping[str, Adjusted], alone: Mapping[str, Evidence], level: Level, factor: int
+    adjusted: Mapping[str, Adjusted], alone: Mapping[str, Evidence], level: Level, factor: float
 ) -> dict[str, Adjusted]:
     """Claim only what the paired analysis, of each contrast alone, claims too.
 
     The pooled error is too small for a contrast whose runs vary more than the others. The paired test is not, but
     with few blocks pays dearly for a family. Held to ``level / factor`` it keeps the family's level for any
-    ``factor`` contrasts whose spreads differ at will (Bonferroni), and the pooled test keeps that of the others.
+    ``factor`` contrasts whose spreads differ at will (Bonferroni), and the pooled test keeps that of the others,
+    whose error it overstates.
 
     Args:
         adjusted: what the family makes of the pooled analysis; contrasts that ``alone`` lacks drop out.
         alone: the evidence of the paired analysis.
         level: of the family.
-        factor: contrasts whose runs may vary unlike the others.
+        factor: contrasts whose runs may vary more than the others.
     """
     done = {}
     for c, a in adjusted.items():

@@ -23,6 +23,7 @@ from equipoise_stats.lmm.model import Problem, RandomTerm, intercept
 from equipoise_stats.lmm.results import Fit
 from equipoise_stats.records import RunScore, TaskScore
 from equipoise_stats.results import Estimate
+from equipoise_stats.stratum import NO_VARIATION
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -141,6 +142,9 @@ def _fitted(
     design[np.arange(len(y)), labels] = 1.0
     names = tuple(f"cell{i:04d}" for i in range(len(cells)))
     problem = Problem(np.array(y, dtype=np.float64), design, names, terms)
+    means = design.T @ problem.y / design.sum(axis=0)
+    if float(np.square(problem.y - design @ means).mean()) < NO_VARIATION:
+        return "no score varies within its cell"
     try:
         return CellMeans(tuple(cells), fit(problem), problem)
     except StatsError as error:

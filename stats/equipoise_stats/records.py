@@ -89,8 +89,8 @@ class Question:
             the rule itself up to which turns are shown. Their content is
             zero, and a duplicated cell may not enter the error stratum.
         barred: cells with a breach of budget, as (condition, arm, block).
-        engine: ``auto`` (exact stratum with one twin a block, paired with several), one of them, or ``both``: the
-            verdict is the one on which the pooled and the paired analysis agree.
+        engine: ``exact-stratum``, ``paired``, ``both`` (the verdict is the one on which the pooled and the paired
+            analysis agree), or ``auto``: both with one twin a block, paired with several or open-ended looks.
         power: the power that minimal detectable effects refer to.
         gatekeeping: kinds of contrast in an order; each family opens only when all of the one before is shown.
         looks: after how many blocks the data are analysed, the last after all; empty means once.

@@ -54,7 +54,12 @@ class CellMean:
 
 @dataclass(frozen=True)
 class StratumTable:
-    """The two-way analysis of variance; ``covariance`` is that of the cell means, blocks random."""
+    """The two-way analysis of variance of the complete blocks.
+
+    Attributes:
+        covariance: of the cell means with one error for all, blocks random.
+        sample_covariance: of the cell means from the blocks alone; gives the errors of pairs.
+    """
 
     cells: tuple[str, ...]
     blocks: int
@@ -65,6 +70,7 @@ class StratumTable:
     df_block: int
     block_variance: float
     covariance: tuple[tuple[float, ...], ...]
+    sample_covariance: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ class Contrast:
     Attributes:
         in_family: whether it shares the level of its kind's family.
         reasons: why there is no figure, where there is none.
-        engine: ``exact-stratum``, ``mixed`` or ``paired``: where the figures come from, of ``m0``, ``m1``, ``m1h``.
+        engine: ``exact-stratum``, ``paired`` or ``both``; the figures are those of ``m0``, ``m1h``, ``m1h``.
         p: of this look alone.
         p_adjusted: over the looks so far, within the family and behind its gate; equal to ``p`` outside all.
         ci: 95 % interval (at 1 - alpha) for this contrast alone, repeated over the looks.

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from equipoise_stats import figures
 from equipoise_stats.decomposition import Cell, cell_name
 from equipoise_stats.layout import Layout
 from equipoise_stats.records import ARMS, Question, RunScore
 from equipoise_stats.results import CellMean, StratumTable
 from equipoise_stats.stratum import Stratum
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def stratum_table(stratum: Stratum | None, layout: Layout) -> StratumTable | None:
@@ -26,8 +31,13 @@ def stratum_table(stratum: Stratum | None, layout: Layout) -> StratumTable | Non
         ms_block=float(stratum.ms_block),
         df_block=stratum.df_block,
         block_variance=float(stratum.block_variance),
-        covariance=tuple(tuple(float(v) for v in row) for row in stratum.covariance()),
+        covariance=_rows(stratum.covariance()),
+        sample_covariance=_rows(np.cov(layout.y) / stratum.blocks),
     )
+
+
+def _rows(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(v) for v in row) for row in matrix)
 
 
 def cell_means(runs: Sequence[RunScore], layout: Layout, question: Question) -> tuple[CellMean, ...]:

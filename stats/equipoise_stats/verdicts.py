@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise_stats.families import Adjusted, Level, around
-from equipoise_stats.results import Estimate, Verdict
+from equipoise_stats.results import Estimate, Interval, Verdict
 from equipoise_stats.wording import interval, p_value, signed
 
 
@@ -54,11 +54,29 @@ def sentence(
         return f"{said}; the families before it were not all shown (adjusted {p_value(adjusted.gate)})"
     if word is Verdict.INCONCLUSIVE and adjusted.noninferior_p <= level.alpha:
         said = f"{said}, yet not worse by {margin:g} (adjusted {p_value(adjusted.noninferior_p)})"
+    if (
+        word is Verdict.INCONCLUSIVE
+        and _leaves_out_zero(own)
+        and not _leaves_out_zero(adjusted.ci_simultaneous)
+    ):
+        said = f"{said}; that interval is of this contrast alone, and the one that decides holds 0"
     if word is Verdict.INCONCLUSIVE and settling is not None:
         if settling <= blocks:
             return f"{said}; its {blocks} blocks suffice to detect an effect of {margin:g}"
         return f"{said}; about {settling} blocks would detect an effect of {margin:g}"
     return said
+
+
+def _leaves_out_zero(ends: Interval | None) -> bool:
+    return ends is not None and not ends[0] <= 0.0 <= ends[1]
+
+
+def unpaired(name: str, figure: Estimate) -> str:
+    """What is said of a contrast that only one of two analyses can test where they must agree."""
+    return (
+        f"{name} is {signed(figure.estimate)} {interval(figure.ci)}: inconclusive, because too few blocks have its "
+        "cells for its pairs and the pooled error to agree"
+    )
 
 
 def untested(name: str, figure: Estimate) -> str:

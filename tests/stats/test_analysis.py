@@ -134,13 +134,15 @@ def test_anyone_can_recompute_a_contrast_from_what_is_written(analysis: Analysis
     plain = json.loads(analysis.to_json())
     means = {f"{c['condition']}.{c['arm']}": c["mean"] for c in plain["cells"]}
     names = plain["stratum"]["cells"]
-    covariance = np.array(plain["stratum"]["covariance"])
+    pooled, own = (np.array(plain["stratum"][name]) for name in ("covariance", "sample_covariance"))
     for found in plain["contrasts"]:
         if found["vector"]:
             vector = np.array([found["vector"].get(name, 0) for name in names])
             estimate = sum(weight * means[name] for name, weight in found["vector"].items())
             assert estimate == pytest.approx(found["estimate"], abs=1e-12)
-            assert np.sqrt(vector @ covariance @ vector) == pytest.approx(found["se"], rel=1e-9)
+            assert found["se"] == found["m1h"]["se"]
+            assert np.sqrt(vector @ own @ vector) == pytest.approx(found["se"], rel=1e-9)
+            assert np.sqrt(vector @ pooled @ vector) == pytest.approx(found["m0"]["se"], rel=1e-9)
 
 
 def test_the_second_engine_agrees(analysis: Analysis) -> None:
@@ -152,7 +154,8 @@ def test_the_crossed_model_of_balanced_task_scores_equals_the_run_means(analysis
     for found in analysis.cell_level.contrasts:
         primary = analysis.contrast(found.condition, found.kind)
         assert found.estimate == pytest.approx(primary.estimate, abs=1e-6)
-        assert found.se == pytest.approx(primary.se, rel=1e-2)
+        assert primary.m0 is not None
+        assert found.se == pytest.approx(primary.m0.se, rel=1e-2)
 
 
 def test_the_crossed_model_says_what_lies_at_the_boundary_and_keeps_it() -> None:
@@ -179,13 +182,13 @@ def test_the_crossed_model_says_what_lies_at_the_boundary_and_keeps_it() -> None
 def test_every_analysis_stands_in_the_specification_table(analysis: Analysis) -> None:
     rows = [r for r in analysis.specification if (r.condition, r.kind) == ("gigpo", "content")]
     assert [r.model for r in rows] == ["M0", "M1", "M1h", "M2", "M3", "M5", "M6", "M1r"]
-    assert [r.model for r in rows if r.primary] == ["M0"]
+    assert [r.model for r in rows if r.primary] == ["M1h"]
     assert {r.question for r in rows if r.model == "M3"} == {"task population"}
     by_model = {r.model: r for r in rows}
     content = analysis.contrast("gigpo", "content")
-    assert (by_model["M0"].verdict, by_model["M0"].p_adjusted) == (content.verdict, content.p_adjusted)
-    assert by_model["M1"].p == pytest.approx(content.p, rel=1e-5)
-    assert by_model["M2"].p == pytest.approx(content.p, rel=1e-5)
+    assert (by_model["M1h"].verdict, by_model["M1h"].p_adjusted) == (content.verdict, content.p_adjusted)
+    assert by_model["M1"].p == pytest.approx(by_model["M0"].p, rel=1e-5)
+    assert by_model["M2"].p == pytest.approx(by_model["M0"].p, rel=1e-5)
     assert by_model["M1r"].agrees is None  # five blocks and one twin cannot reject
     assert by_model["M1r"].note == "cannot reject: the smallest possible p is 0.0625"
     assert by_model["M5"].estimate == pytest.approx(content.estimate, abs=0.01)

@@ -158,6 +158,16 @@ def test_run_variances_are_unbiased_whatever_the_others_are() -> None:
     assert np.mean(np.array(draws, dtype=np.float64), axis=0) == pytest.approx(sd**2, rel=0.06, abs=0.08)
 
 
+def test_one_analysis_alone_claims_nothing_where_both_must_agree() -> None:
+    runs = scores({("a", "matched"): 0.1}, blocks=3, sd=0.03, seed=8)
+    content = analyse(runs, (), Question("base", NAMES), {}).contrast("a", "content")
+    assert (content.engine, content.verdict) == ("both", Verdict.INCONCLUSIVE)
+    assert content.flags == ("the exact error stratum says superior",)
+    assert content.m1h is not None
+    assert content.m1h.p is not None
+    assert content.p_adjusted == pytest.approx(min(1.0, 2 * content.m1h.p))  # two members: both may be noisy
+
+
 @pytest.mark.parametrize("engine", ["exact-stratum", "paired"])
 def test_a_registered_engine_is_primary_and_the_other_stands_beside(engine: str) -> None:
     found = analyse(scores({("a", "matched"): 0.05}), (), Question("base", NAMES, engine=engine), {})
@@ -170,7 +180,8 @@ def test_a_registered_engine_is_primary_and_the_other_stands_beside(engine: str)
 def test_an_analysis_that_disagrees_is_named_in_the_verdict_and_in_the_finding() -> None:
     # three blocks: 16 degrees of freedom against 2
     runs = scores({("a", "matched"): 0.1}, blocks=3, sd=0.03, seed=8)
-    question = Question("base", NAMES, hypotheses=(Hypothesis("H1", "", "content", "a"),))
+    hypotheses = (Hypothesis("H1", "", "content", "a"),)
+    question = Question("base", NAMES, hypotheses=hypotheses, engine="exact-stratum")
     found = analyse(runs, (), question, {})
     content = found.contrast("a", "content")
     assert content.verdict.startswith("superior")

@@ -38,7 +38,7 @@ def without(runs: list[RunScore], *gone: tuple[str, str, int]) -> list[RunScore]
 
 def test_balanced_runs_give_the_closed_form_under_the_mixed_model() -> None:
     found = analyse(records(), (), QUESTION, {})
-    assert found.engine == "exact-stratum"
+    assert found.engine == "both"
     for c in found.contrasts:
         assert c.m0 is not None
         assert c.m1 is not None
@@ -52,17 +52,34 @@ def test_balanced_runs_give_the_closed_form_under_the_mixed_model() -> None:
 def test_a_missing_run_costs_its_cell_and_not_its_block() -> None:
     runs = without(records(), ("b", "native", 2))
     found = analyse(runs, (), QUESTION, {})
-    assert found.engine == "mixed"
+    assert found.engine == "both"
     assert "1 of 6 blocks are incomplete" in found.engine_sentence
     content = found.contrast("a", "content")
-    assert (content.engine, content.df) == ("mixed", content.m1.df if content.m1 else None)
     assert content.m0 is not None
+    assert content.m1 is not None
     assert content.m1h is not None
     assert (content.m0.df, content.m1h.df) == (8 * 4, 5)  # the stratum loses the block, the pairs do not
-    assert content.se is not None
-    assert content.se < content.m0.se * 1.2
+    assert (content.se, content.df) == (content.m1h.se, 5)
+    assert content.m1.df > content.m0.df
+    assert content.m1.se < content.m0.se * 1.2
     assert any(note.startswith("block 2 is incomplete") for note in found.notes)
     assert Analysis.from_json(found.to_json()) == found
+
+
+def test_the_mixed_model_and_the_pairs_must_agree_where_blocks_are_incomplete() -> None:
+    runs = without(records(), ("b", "native", 2))
+    weaker: set[str] = set()
+    for c in analyse(runs, (), QUESTION, {}).contrasts:
+        assert c.m1 is not None
+        assert c.m1h is not None
+        alone, pooled, factor = c.m1h.p or 1.0, c.m1.p or 1.0, 2.0 if c.in_family else 1.0
+        pairs = min(1.0, factor * alone)  # of two members both may be noisy
+        assert c.p_adjusted is not None
+        assert c.p_adjusted >= max(pairs, pooled) - 1e-12
+        if c.p_adjusted != pairs:  # the mixed model's larger p decides, of one or two t
+            assert c.p_adjusted <= factor * pooled
+        weaker.add("pairs" if c.p_adjusted == pairs else "mixed model")
+    assert weaker == {"pairs", "mixed model"}
 
 
 def test_a_seed_that_one_rule_lacks_keeps_its_other_cells() -> None:
@@ -80,7 +97,9 @@ def test_a_cell_with_one_run_is_estimated_with_the_error_of_all() -> None:
     content = analyse(without(records(), *gone), (), QUESTION, {}).contrast("a", "content")
     assert content.m1h is None
     assert content.m1 is not None
-    assert content.estimate == content.m1.estimate
+    assert (content.estimate, content.se) == (content.m1.estimate, content.m1.se)
+    assert (content.verdict, content.p_adjusted) == ("inconclusive", None)
+    assert "too few blocks have its cells for its pairs and the pooled error to agree" in content.sentence
     assert content.m1r is None
 
 
@@ -115,6 +134,7 @@ def test_no_variation_leaves_the_mixed_model_without_a_fit_and_says_so() -> None
     runs = without([replace(r, y=1.0) for r in records()], ("b", "native", 2))
     table = tabulate(runs, QUESTION)
     assert isinstance(table.mixed, str)
+    assert table.mixed == "no score varies within its cell"
     drafts = draft_all(table, QUESTION, Engine("mixed", max_t=True, sentence=""))
     assert {d.verdict for d in drafts.values()} == {"not estimable"}
-    assert analyse(runs, (), QUESTION, {}).engine == "exact-stratum"
+    assert "error pooled over 9 cells" in analyse(runs, (), QUESTION, {}).engine_sentence

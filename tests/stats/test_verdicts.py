@@ -168,7 +168,7 @@ def test_an_inconclusive_contrast_says_how_many_blocks_would_settle_it(make_runs
 def test_the_blocks_that_settle_a_member_of_a_family_pay_for_the_family(make_runs: Runs) -> None:
     names = ("base", "a", "b", "c")
     runs = make_runs(names, 4, scorer({("a", "matched"): 0.03}, 0.05))
-    analysis = analyse(runs, (), Question("base", names), {})
+    analysis = analyse(runs, (), Question("base", names, engine="exact-stratum"), {})
     found, stratum = analysis.contrast("a", "content"), analysis.stratum
     assert stratum is not None
     assert found.blocks_to_settle is not None
@@ -177,6 +177,17 @@ def test_the_blocks_that_settle_a_member_of_a_family_pay_for_the_family(make_run
         for blocks in (found.blocks_to_settle, found.blocks_to_settle - 1)
     )
     assert at <= 0.05 < before
+
+
+def test_an_interval_of_one_contrast_that_leaves_out_zero_is_told_from_the_one_that_decides() -> None:
+    # p 0.03 alone, 0.09 in its family of three
+    adjusted = Adjusted(0.09, 0.5, 0.5, (-0.01, 0.09))
+    figure = figures(0.04, 0.0174, 20, 0.05)
+    said = sentence("content(a)", figure, adjusted, Verdict.INCONCLUSIVE, Level(0.05, 0.05), blocks=12)
+    assert figure.ci[0] > 0
+    assert said.endswith(
+        "inconclusive; that interval is of this contrast alone, and the one that decides holds 0"
+    )
 
 
 def test_an_inconclusive_contrast_of_a_large_enough_suite_asks_for_no_more_blocks() -> None:

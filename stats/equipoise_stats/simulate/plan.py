@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise_stats.decomposition import CONTENT, KINDS, Cell, contrast, correlation, family
-from equipoise_stats.drafts import PAIRED, STRATUM
+from equipoise_stats.drafts import BOTH, PAIRED
 from equipoise_stats.errors import StatsError
 from equipoise_stats.judging import agreement_factor
 from equipoise_stats.records import ARMS, Question
@@ -70,7 +70,7 @@ class Plan:
             return self.question.engine
         if self.twins > 1 or self.question.spending == "e-process":
             return PAIRED
-        return STRATUM
+        return BOTH
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -108,9 +108,9 @@ class Plan:
         several = max(1, self.twins)
         return sum(w * w / (several if arm == "twin" else 1) for (_, arm), w in vector.items())
 
-    def factor(self, kind: str) -> int:
+    def factor(self, kind: str) -> float:
         """What the p value of the paired analysis alone is multiplied by where both analyses must agree."""
-        return agreement_factor(kind, len(self.members(kind)))
+        return agreement_factor(len(self.members(kind)))
 
     @property
     def controls(self) -> tuple[str, ...]:
