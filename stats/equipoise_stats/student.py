@@ -12,7 +12,8 @@ from scipy.special import fdtrc, gammaln, ndtr, ndtri, stdtr, stdtrit
 
 FloatArray = npt.NDArray[np.float64]
 
-_NODES = 200
+_NODES, _FEW_NODES, _SMOOTH = 200, 64, 20
+"""Nodes for the scale of an error; from so many degrees of freedom on its density is smooth and few suffice."""
 # Seeds the quasi Monte Carlo integration of correlations that no single common factor produces.
 _MAX_T_SEED = 20_240_607
 
@@ -34,15 +35,16 @@ def critical(level: float, df: float) -> float:
 
 
 @functools.cache
-def _legendre() -> tuple[FloatArray, FloatArray]:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+def _legendre(count: int = _NODES) -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights
 
 
 @functools.cache
 def _hermite() -> tuple[FloatArray, FloatArray]:
+    """Nodes above zero of a rule that is symmetric, for functions that are too; the weights sum to one."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(64)
-    return nodes, weights
+    return nodes[nodes > 0], 2.0 * weights[nodes > 0] / weights.sum()
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,7 +54,7 @@ def chi_scale(df: float) -> tuple[FloatArray, FloatArray]:
     Gauss-Legendre over the range that holds all but about 1e-14 of the mass; weights sum to one.
     """
     spread = 9.0 / math.sqrt(2.0 * df)
-    nodes, weights = _legendre()
+    nodes, weights = _legendre(_NODES if df < _SMOOTH else _FEW_NODES)
     low, high = max(0.0, 1.0 - spread), 1.0 + spread
     s = 0.5 * (high - low) * nodes + 0.5 * (high + low)
     log_density = (
@@ -175,15 +177,15 @@ def dunnettx_p(t: float, members: int, df: float) -> float:
 def _equicorrelated_max_t_p(t: float, rho: float, members: int, df: float) -> float:
     s, s_weights = chi_scale(df)
     z, z_weights = _hermite()
-    z_weights = z_weights / z_weights.sum()
     common = math.sqrt(rho) * z[None, :]
     own = math.sqrt(1.0 - rho)
     bound = t * s[:, None]
-    inside = ndtr((bound - common) / own) - ndtr((-bound - common) / own)
     # 1 - inside^m without cancellation where inside is close to one
     outside = ndtr((common - bound) / own) + ndtr((-bound - common) / own)
     miss = np.where(
-        outside < 0.5, -np.expm1(members * np.log1p(-np.minimum(outside, 0.5))), 1.0 - inside**members
+        outside < 0.5,
+        -np.expm1(members * np.log1p(-np.minimum(outside, 0.5))),
+        1.0 - np.maximum(1.0 - outside, 0.0) ** members,
     )
     return float(s_weights @ miss @ z_weights)
 
@@ -215,7 +217,13 @@ def max_t_critical(level: float, correlation: FloatArray, df: float) -> float:
     """The c with P(max_i |T_i| > c) = level, for simultaneous intervals."""
     if correlation.shape[0] == 1:
         return critical(level, df)
-    return family_critical(level, correlation.shape[0], df, lambda c: max_t_p(c, correlation, df))
+    return _max_t_critical(level, correlation.tobytes(), correlation.shape[0], df)
+
+
+@functools.lru_cache(maxsize=1024)
+def _max_t_critical(level: float, correlation: bytes, members: int, df: float) -> float:
+    matrix = np.frombuffer(correlation, dtype=np.float64).reshape(members, members)
+    return family_critical(level, members, df, lambda c: max_t_p(c, matrix, df))
 
 
 def family_critical(level: float, members: int, df: float, tail: Callable[[float], float]) -> float:
