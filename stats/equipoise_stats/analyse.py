@@ -24,6 +24,7 @@ from equipoise_stats.learning import learning
 from equipoise_stats.mixed import CellMeans
 from equipoise_stats.naive import naive
 from equipoise_stats.records import Question, RunScore, TaskScore
+from equipoise_stats.rejudging import primary_judges
 from equipoise_stats.results import Contrast, ControlCheck
 from equipoise_stats.sequential_evidence import summary
 from equipoise_stats.specification import collect, specify
@@ -104,7 +105,7 @@ def analyse(
         logit=logit,
         gee=gee,
         specification=specify(contrasts, models, correlates, question, MODEL[engine.name]),
-        failures=failures(runs, question),
+        failures=failures(runs, question, primary_judges(runs, layout, question, engine)),
         naive=naive(runs, question),
         mde=detectable(layout, stratum, contrasts, question, engine),
         learning=learning(runs, question, base),

@@ -134,7 +134,7 @@ def failures(
         judges: by (condition, kind) the primary analysis, for the tipping tables; contrasts without one are
             judged alone, paired by block and unadjusted.
     """
-    ordered = sorted(runs, key=lambda r: (r.block, r.condition, r.arm, r.twin))
+    ordered = in_order(runs)
     counts = count(ordered, question)
     struck = {(c.condition, c.arm) for c in counts if c.diverged}
     found = []
@@ -148,6 +148,11 @@ def failures(
             else:  # the primary analysis looks at all runs
                 found.append(_under_all(condition, kind, ordered, question, judge))
     return Failures(counts, divergence_tests(ordered, question), tuple(found))
+
+
+def in_order(runs: Sequence[RunScore]) -> list[RunScore]:
+    """The runs in the order in which judges are given them."""
+    return sorted(runs, key=lambda r: (r.block, r.condition, r.arm, r.twin))
 
 
 def count(runs: Sequence[RunScore], question: Question) -> tuple[FailureCount, ...]:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise_stats import Question, RunScore
+from equipoise_stats import Question, RunScore, analyse
 from equipoise_stats.divergence import divergence_tests, exact_p, mantel_haenszel
-from equipoise_stats.failures import Failures, failures, lee_bounds, scored, tipping
+from equipoise_stats.failures import Failures, failures, lee_bounds, rescored, scored, tipping
 from equipoise_stats.results import Verdict
 from equipoise_stats.serial import from_text, to_text
 
@@ -167,6 +167,42 @@ def test_the_primary_analysis_may_judge() -> None:
     found = failures(runs, QUESTION, judges)
     own = next(c for c in found.contrasts if c.kind == "content" and c.condition == "rule")
     assert own.tipping[0].verdict is Verdict.SUPERIOR
+
+
+def diverging(seed: int) -> list[RunScore]:
+    """Six blocks of a baseline and three rules, of which one lost half of its runs."""
+    rng = np.random.default_rng(seed)
+    runs = []
+    for c, arm in ((c, arm) for c in ("base", "rule", "a", "b") for arm in ("native", "matched", "twin")):
+        gain = 0.12 * (c == "rule" and arm != "twin")
+        for block, noise in enumerate(rng.normal(0.5, 0.02, 6)):
+            lost = c == "rule" and arm == "matched" and block % 2 == 0
+            runs.append(RunScore(c, arm, 0, block, float(noise + gain * (not lost)), 100, diverged=lost))
+    return runs
+
+
+@pytest.mark.parametrize("engine", ["auto", "exact-stratum", "paired"])
+def test_tipping_verdicts_of_a_suite_are_those_of_its_primary_analysis(engine: str) -> None:
+    question = Question("base", ("base", "rule", "a", "b"), engine=engine)
+    runs = diverging(4)
+    found = analyse(runs, (), question, {})
+    judged = {(c.condition, c.kind): c.tipping for c in found.failures.contrasts}
+    assert set(judged) == {("rule", "content"), ("rule", "volume"), ("rule", "matched")}
+    for (condition, kind), tables in judged.items():
+        assert [t.verdict for t in tables] == [found.contrast(condition, kind).verdict]
+    (table,) = judged["rule", "content"]
+    assert table.above is not None
+    for score in (0.0, 0.5, 0.65):
+        fresh = analyse(rescored(runs, [("rule", "matched")], score), (), question, {})
+        assert table.rows[round(20 * score)].verdict == fresh.contrast("rule", "content").verdict
+    assert len({row.verdict for row in table.rows}) > 2
+
+
+def test_scores_that_leave_nothing_to_vary_tip_to_no_verdict() -> None:
+    runs = [replace(r, y=0.5, diverged=True) if r.condition == "a" else r for r in diverging(4)]
+    found = analyse(runs, (), Question("base", ("base", "rule", "a", "b")), {})
+    content = next(c for c in found.failures.contrasts if (c.condition, c.kind) == ("a", "content"))
+    assert {row.verdict for table in content.tipping for row in table.rows} == {Verdict.INCONCLUSIVE}
 
 
 def test_contrasts_without_diverged_runs_are_left_out_and_counts_are_not() -> None:

@@ -52,8 +52,25 @@ def calibration_plan(blocks: int, engine: str = "auto", multiplicity: str = "ste
     return Plan(question, blocks)
 
 
+def other_designs() -> dict[str, Plan]:
+    """Looks at unfinished suites, several twins a block, and one more block than the fewest; by what they are."""
+    found = {}
+    for blocks in (10, 20):
+        plan = calibration_plan(blocks)
+        for spending in ("obf", "pocock"):
+            looks = (blocks // 2, blocks)
+            question = replace(plan.question, looks=looks, spending=spending)
+            found[f"{spending}, looks at {looks[0]} and {looks[1]} blocks"] = Plan(question, blocks)
+        question = replace(plan.question, looks=tuple(range(2, blocks + 1)), spending="e-process")
+        found[f"e-process, looks after every one of {blocks} blocks"] = Plan(question, blocks)
+    found["two twins a block, 5 blocks"] = replace(calibration_plan(5), twins=2)
+    found["two twins a block, 10 blocks"] = replace(calibration_plan(10), twins=2)
+    found["three blocks"] = calibration_plan(3)
+    return found
+
+
 def cases(plan: Plan) -> dict[str, World]:
-    """Every state of nature by what it is; in none of the first seven has a rule any content."""
+    """Every state of nature by what it is; in none but the last two has a rule any content."""
     margin = plan.question.smallest_effect
     at_margin = {(rule, "matched"): margin for rule in plan.question.claimants}
     noisy = {"f": 3.0, "good": 3.0, "bad": 3.0}
@@ -62,7 +79,11 @@ def cases(plan: Plan) -> dict[str, World]:
         "effective sample size down to 0.2": scenario("S1", plan),
         "saturating dose": scenario("S2", plan),
         "one rule with 3x the run SD": scenario("S5", plan),
+        "one rule with 10x the run SD": World(spread={"f": 10.0}),
+        "half of the rules with 3x the run SD": World(spread=dict.fromkeys("abc", 3.0)),
+        "all rules but one with 3x the run SD": World(spread=dict.fromkeys("abcde", 3.0)),
         "the baseline with 3x the run SD": World(spread={"base": 3.0}),
+        "the baseline and half of the rules with 3x": World(spread=dict.fromkeys(("base", *"abc"), 3.0)),
         "controls with 3x the run SD": World(spread={"good": 3.0, "bad": 3.0}),
         "28 % divergence of bad runs": scenario("SD", plan),
         "content equal to the margin": World(effects=at_margin),

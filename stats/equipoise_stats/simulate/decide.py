@@ -102,7 +102,8 @@ def _judge_kind(plan: Plan, looks: Sequence[Look], kind: str) -> Judged:
         alone = [used[1] for used in path]
         level = plan.question.alpha / plan.factor(kind)
         shown &= steps.crossed(plan, [f.p for f in alone], level)
-        equivalent &= steps.crossed(plan, [f.tost(plan.question.smallest_effect) for f in alone], 2 * level)
+        tost = [f.tost(plan.question.smallest_effect) for f in alone]
+        equivalent &= steps.crossed(plan, tost, steps.both_sides(plan, level))
         critical = student.critical(steps.nominal(plan, level, len(path) - 1), alone[-1].df)
         low = np.minimum(low, alone[-1].estimate - critical * alone[-1].se)
     last = path[-1][-1]
@@ -127,4 +128,4 @@ def _decide(plan: Plan, kind: str, path: Sequence[Figures]) -> tuple[BoolArray, 
 def _equal(plan: Plan, path: Sequence[Figures]) -> BoolArray:
     """(N, m) whether equivalence is shown by Holm's steps."""
     tost = [f.tost(plan.question.smallest_effect) for f in path]
-    return steps.holm_shown(plan, tost, 2 * plan.question.alpha)
+    return steps.holm_shown(plan, tost, steps.both_sides(plan, plan.question.alpha))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise_stats import equivalence, student
-from equipoise_stats.stratum import Stratum, fit_stratum
+from equipoise_stats.stratum import NO_VARIATION, Stratum, fit_stratum
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,8 +23,17 @@ class Figures:
 
     @property
     def t(self) -> FloatArray:
-        """Statistics of the t tests."""
-        return np.asarray(self.estimate / self.se, dtype=np.float64)
+        """Statistics of the t tests; 0 where nothing varies, and so nothing is tested."""
+        return np.asarray(np.where(self.varies, self.estimate / self._positive, 0.0), dtype=np.float64)
+
+    @property
+    def varies(self) -> npt.NDArray[np.bool_]:
+        """Where there is an error to test with."""
+        return np.asarray(np.square(self.se) >= NO_VARIATION, dtype=np.bool_)
+
+    @property
+    def _positive(self) -> FloatArray:
+        return np.asarray(np.where(self.varies, self.se, 1.0), dtype=np.float64)
 
     @property
     def p(self) -> FloatArray:
@@ -33,7 +42,8 @@ class Figures:
 
     def tost(self, margin: float) -> FloatArray:
         """Twice the p values of the two one-sided tests, to be held against twice their level."""
-        return 2.0 * equivalence.tost_p(self.estimate, self.se, self.df, margin)
+        p = equivalence.tost_p(self.estimate, self._positive, self.df, margin)
+        return np.asarray(np.where(self.varies, 2.0 * p, 2.0), dtype=np.float64)
 
 
 @dataclass(frozen=True)

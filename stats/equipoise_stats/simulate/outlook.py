@@ -10,6 +10,7 @@ import numpy as np
 from equipoise_stats import power
 from equipoise_stats.decomposition import CONTENT
 from equipoise_stats.drafts import BOTH, PAIRED
+from equipoise_stats.errors import StatsError
 from equipoise_stats.power import Design
 from equipoise_stats.simulate import steps
 from equipoise_stats.simulate.decide import controls_pass
@@ -90,7 +91,14 @@ def look_ahead(
         sets: simulated suites for each rate; the Monte-Carlo error of a rate of 0.05 is 0.0034 at 4,000.
         seed: of the draws.
         control_effect: content of positive controls; None is twice the smallest effect.
+
+    Raises:
+        StatsError: if the plan looks at the data open-ended; with few blocks no effect is then ever claimed.
     """
+    if plan.question.spending == "e-process":
+        raise StatsError(
+            ["spending: expected none, obf or pocock, got 'e-process', whose power is not worked out"]
+        )
     bare = replace(world, effects={})
     judged = CONTENT in plan.kinds
     native = "native" in plan.arms and bool(plan.question.claimants)

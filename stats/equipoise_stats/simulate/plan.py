@@ -37,11 +37,6 @@ class Plan:
         faults = [] if self.blocks >= 2 else [f"blocks: expected at least 2, got {self.blocks}"]
         faults += [] if self.twins >= 0 else [f"twins: expected at least 0, got {self.twins}"]
         faults += [f"arm: expected one of {', '.join(ARMS)}, got '{a}'" for a in self.arms if a not in ARMS]
-        faults += (
-            ["spending: expected none, obf or pocock, got 'e-process', which is not simulated"]
-            if self.question.spending == "e-process"
-            else []
-        )
         faults += ["gatekeeping is not simulated; expected none"] if self.question.gatekeeping else []
         faults += [] if len(self.cells) >= 2 else [f"cells: expected at least 2, got {len(self.cells)}"]
         if faults:
@@ -86,7 +81,7 @@ class Plan:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds with a family whose members all have their cells."""
-        return tuple(kind for kind in KINDS if self.members(kind) and self._estimable(kind))
+        return tuple(kind for kind in KINDS if self.estimable(kind))
 
     def members(self, kind: str) -> tuple[str, ...]:
         """The conditions of a family."""
@@ -117,8 +112,10 @@ class Plan:
         """The controls with a content to judge."""
         return tuple(c for c in self.question.controls if (c, "twin") in self.cells)
 
-    def _estimable(self, kind: str) -> bool:
+    def estimable(self, kind: str) -> bool:
+        """Whether every member of a family has its cells."""
         if kind == CONTENT and not self.twins:
             return False
         present = set(self.cells)
-        return all(set(contrast(c, kind, self.question)) <= present for c in self.members(kind))
+        members = self.members(kind)
+        return bool(members) and all(set(contrast(c, kind, self.question)) <= present for c in members)

@@ -63,8 +63,17 @@ def crossed(plan: Plan, at_looks: Sequence[FloatArray], level: float) -> BoolArr
     return np.asarray(np.any(reached, axis=0), dtype=np.bool_)
 
 
+def both_sides(plan: Plan, level: float) -> float:
+    """What twice a one-sided p value is held against: evidence that may be read at any time does not tell sides."""
+    return level if plan.question.spending == "e-process" else 2.0 * level
+
+
 def nominal(plan: Plan, level: float, look: int) -> float:
-    """The p value that rejects at a look."""
+    """The p value that rejects at a look; 0 where none does."""
+    if plan.question.spending == "e-process":
+        blocks = plan.looks[look]
+        critical = sequential.e_critical(level, blocks)
+        return 0.0 if critical is None else float(student.two_sided_p(critical, blocks - 1))
     if len(plan.looks) == 1:
         return level
     shares = tuple(blocks / plan.looks[-1] for blocks in plan.looks)

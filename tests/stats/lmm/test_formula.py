@@ -146,7 +146,9 @@ def test_a_baseline_that_is_no_level_is_refused_with_the_nearest() -> None:
 
 def test_a_run_that_stands_twice_is_refused() -> None:
     frame = pd.concat([_runs(), _runs().iloc[:1]], ignore_index=True)
-    with pytest.raises(StatsError, match=r"one row for each run, got 1 repeated .the first: run r0 in row 12"):
+    with pytest.raises(
+        StatsError, match=r"one row for each run, got 1 repeated .the first: run r0 in row 12"
+    ):
         formula.read("score ~ 1 + (1 | seed)", frame, unique=("run",))
 
 
