@@ -32,20 +32,25 @@ def budget_is_whole(draft: Draft) -> Iterator[Problem]:
 
 
 def budget_is_shared_by_rounds(draft: Draft) -> Iterator[Problem]:
-    """Slots and steps are totals, of which every round gets the same whole share."""
+    """Slots, steps and tokens are totals, of which every round gets the same whole share."""
     budget, collection = draft.budget, draft.collection
     if budget is None or collection is None:
         return
     rounds = collection.rounds
-    for name, total in (("examples", budget.examples), ("optimizer_steps", budget.optimizer_steps)):
-        if total % rounds:
+    totals: tuple[tuple[tuple[str, ...], int | None], ...] = (
+        (("examples",), budget.examples),
+        (("optimizer_steps",), budget.optimizer_steps),
+        (("targets", "tokens"), budget.targets.tokens),
+    )
+    for name, total in totals:
+        if total is not None and total % rounds:
             below = total - total % rounds
             near = " and ".join(str(value) for value in (below, below + rounds) if value)
             message = (
                 f"expected a multiple of collection.rounds ({rounds}), for it is the total of all rounds, got {total}; "
                 f"the nearest are {near}"
             )
-            yield Problem(("budget", name), message)
+            yield Problem(("budget", *name), message)
 
 
 def rounds_fit_the_axes(draft: Draft) -> Iterator[Problem]:
@@ -144,6 +149,12 @@ def targets_can_be_reached(draft: Draft) -> Iterator[Problem]:
         return
     rollouts = collection.rollouts_per_task + (budget.refill.cap if budget.under == "refill" else 0)
     most = min(environment.tasks.pool * rollouts * collection.rounds, budget.examples)
+    if effective < collection.rounds:
+        message = (
+            f"expected at least {collection.rounds}, one trajectory in each round (collection.rounds), got "
+            f"{effective:g}; raise it"
+        )
+        yield Problem(("budget", "targets", "effective_sample_size"), message)
     if effective > most:
         message = (
             f"expected at most {most}, got {effective:g}: {environment.tasks.pool} tasks x {rollouts} rollouts"

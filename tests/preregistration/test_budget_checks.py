@@ -196,3 +196,17 @@ def test_more_rounds_hold_more_examples_and_axes_that_do_not_add_up_are_refused(
     assert found["budget.targets.effective_sample_size"] == (
         "expected at most 16, got 17: 4 tasks x 2 rollouts x 2 rounds and 64 slots hold no more trajectories"
     )
+
+
+def test_rounds_share_the_targets_too() -> None:
+    collection = "collection: {rollouts_per_task: 2, rounds: 2}\n"
+    axes = "match: [examples, optimizer_steps, tokens, weight_mass, effective_sample_size]"
+    found = faults_of_rounds(
+        f"examples: 64, {axes}, targets: {{tokens: 151, effective_sample_size: 1.5}}", collection
+    )
+    assert found == {
+        "budget.targets.tokens": "expected a multiple of collection.rounds (2), for it is the total of all rounds, "
+        "got 151; the nearest are 150 and 152",
+        "budget.targets.effective_sample_size": "expected at least 2, one trajectory in each round "
+        "(collection.rounds), got 1.5; raise it",
+    }
