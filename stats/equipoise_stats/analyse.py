@@ -12,7 +12,7 @@ from equipoise_stats.checks import check
 from equipoise_stats.contrasts import correlation_in, decompose, identity_gap, shares_of_volume
 from equipoise_stats.crosscheck import cross_check
 from equipoise_stats.digest import data_sha256
-from equipoise_stats.dose_response import dose_response
+from equipoise_stats.dose_response import ESS, dose_response
 from equipoise_stats.drafts import BOTH, MIXED, PAIRED, STRATUM, Engine, Table, choose_engine, tabulate
 from equipoise_stats.failures import failures
 from equipoise_stats.findings import check_controls, judge_hypotheses
@@ -102,6 +102,7 @@ def analyse(
         cell_level=crossed[0],
         task_population=crossed[1],
         dose_response=dose_response(runs, layout, question),
+        dose_response_ess=dose_response(runs, layout, question, ESS),
         logit=logit,
         gee=gee,
         specification=specify(contrasts, models, correlates, question, MODEL[engine.name]),

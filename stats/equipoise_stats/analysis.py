@@ -34,7 +34,8 @@ class Analysis:
     Attributes:
         engine: the primary engine, ``exact-stratum``, ``mixed`` or ``paired``; ``engine_sentence`` says why.
         blocks: the complete blocks; ``left_out`` are the others with the reason.
-        run_level: M1; ``cell_level`` M2; ``task_population`` M3; ``dose_response`` M4; ``logit`` M5; ``gee`` M6: the
+        run_level: M1; ``cell_level`` M2; ``task_population`` M3; ``dose_response`` M4, by
+            assigned steps, ``dose_response_ess`` the same by effective sample size; ``logit`` M5; ``gee`` M6: the
             sensitivity analyses.
         specification: every contrast under every analysis.
         failures: what diverged runs may have done.
@@ -70,6 +71,7 @@ class Analysis:
     cell_level: CellLevel
     task_population: CellLevel
     dose_response: DoseResponse
+    dose_response_ess: DoseResponse
     logit: LogitModel
     gee: Gee
     specification: tuple[SpecificationRow, ...]

@@ -141,8 +141,9 @@ def _run_faults(runs: Sequence[RunScore], question: Question) -> Iterator[str]:
                 f"{name}: expected a success rate in [0, 1], got {r.y}; "
                 "score a diverged run with the policy it started from"
             )
-        if r.steps is not None and not (math.isfinite(r.steps) and r.steps > 0):
-            yield f"{name}: expected assigned steps above 0, or none, got {r.steps}"
+        for what, dose in (("steps", r.steps), ("effective sample size", r.ess)):
+            if dose is not None and not (math.isfinite(dose) and dose > 0):
+                yield f"{name}: expected assigned {what} above 0, or none, got {dose}"
         if r.episodes < 1:
             yield f"{name}: expected at least 1 episode, got {r.episodes}"
         if r.twin < 0 or (r.twin > 0 and r.arm != "twin"):

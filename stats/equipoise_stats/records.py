@@ -27,6 +27,7 @@ class RunScore:
         episodes: evaluation episodes behind ``y``.
         diverged: whether the run met the registered criterion of divergence. Such runs stay in.
         steps: optimizer steps that were assigned to it; None where that is not known.
+        ess: Kish's effective sample size of the slots that were assigned to it; None likewise.
     """
 
     condition: str
@@ -37,6 +38,7 @@ class RunScore:
     episodes: int
     diverged: bool = False
     steps: float | None = None
+    ess: float | None = None
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,7 @@ class Contrast:
             one of them cannot be told.
         path: its looks so far.
         vector: coefficients by ``condition.arm``.
+        question: what the figures answer: ``fixed suite``, of the tasks that were evaluated.
         m0: exact stratum of complete blocks; ``m1`` mixed model of all runs (Satterthwaite), ``m1_kr`` the same after
             Kenward and Roger; ``m1h`` paired by block; ``m1r`` swap of rule and twin.
     """
@@ -163,6 +164,7 @@ class Contrast:
     m1_kr: Estimate | None = None
     m1h: Estimate | None = None
     m1r: Swap | None = None
+    question: str = "fixed suite"
 
     @property
     def estimable(self) -> bool:

@@ -69,6 +69,7 @@ def _run(result: Mapping[str, Any], split: str) -> RunScore:
         diverged=result["end"] != "ok",
         # a cell that was refused its training has no volume, which is not a volume of 0
         steps=result["planned"]["optimizer_steps"] or None,
+        ess=result["planned"]["ess"] or None,
     )
 
 
