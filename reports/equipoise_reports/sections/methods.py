@@ -16,14 +16,14 @@ class Methods:
         conditions: how many, in words.
         blocks: how many were planned, in words.
         arms: the arms, in words.
-        paired: whether contrasts were tested by paired t rather than on the error stratum.
+        tested: by which analyses contrasts were tested, ``exact-stratum``, ``paired`` or ``both``.
         multiplicity: ``holm`` or ``step-down-max-t``, as it was applied.
     """
 
     conditions: str
     blocks: str
     arms: str
-    paired: bool
+    tested: str
     multiplicity: str
 
 
@@ -34,6 +34,6 @@ def view(study: Study) -> Methods:
         conditions=numbers.plural(len(study.conditions), "condition"),
         blocks=numbers.plural(len(design.blocks), "block"),
         arms=numbers.listed(design.arms),
-        paired=analysis is not None and analysis.engine == "paired",
+        tested="both" if analysis is None else analysis.engine,
         multiplicity=design.multiplicity if analysis is None else analysis.multiplicity,
     )

@@ -112,7 +112,7 @@ def _claim(analysis: Analysis, item: HypothesisResult) -> Claim:
         f"{numbers.interval(verdicts.bounds(contrast))}, adjusted {numbers.p_is(item.p_adjusted)}."
     )
     meaning = f"{_meaning(analysis, item, contrast)}{_beside(analysis, item)}"
-    if contrast.flags:
+    if contrast.flags and not analysis.void:
         meaning += f" But {'; '.join(contrast.flags)}."
     return Claim(item.id, item.says, word, mark, figures, meaning)
 

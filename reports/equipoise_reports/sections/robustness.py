@@ -76,8 +76,8 @@ def view(study: Study) -> Robustness | None:
     fitted = (_CROSSED,) if analysis.cell_level.contrasts else ()
     columns = (*_COLUMNS, *fitted, _AGREEMENT)
     caption = (
-        "The same contrasts under other analyses, percentage points. M0 is primary when the design is "
-        "balanced."
+        "The same contrasts under other analyses, percentage points. Unless one of them was registered, a claim "
+        "needs M0 and M1h."
     )
     check = analysis.cross_check
     return Robustness(

@@ -80,7 +80,7 @@ def test_a_claim_names_estimate_interval_and_p(study: Study) -> None:
     assert claims["H1"].word == "CONFIRMED"
     assert claims["H1"].sentence.startswith("CONTENT of gigpo: +")
     assert "simultaneous 95\u00a0% interval +" in claims["H1"].sentence
-    assert "adjusted p\u00a0<\u00a00.001" in claims["H1"].sentence
+    assert "adjusted p\u00a0=\u00a00.012" in claims["H1"].sentence
 
 
 def test_a_claim_on_a_twin_that_is_the_rule_shows_no_figure(
