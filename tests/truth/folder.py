@@ -91,8 +91,8 @@ def _with_derived(frame: pd.DataFrame, needed: list[str], fit: dict[str, Any]) -
     for name in needed:
         if name in made:
             continue
-        base = name.removeprefix("log_")
-        if base != name and base in made:
+        base = re.sub(r"\A(?:log[._]?|ln[._]?|l[._]?)(?=\w)", "", name)
+        if base != name and base in made and made[base].dtype.kind in "fiu":
             made[name] = np.log(made[base])
         elif (pasted := _pasted(made, name, fit)) is not None:
             made[name] = pasted

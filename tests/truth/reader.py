@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 from tests.truth import compare, folder, refit, tables
 
+from equipoise_stats.errors import StatsError
 from equipoise_stats.lmm.fit import fit
 from equipoise_stats.lmm.formula import read
 
@@ -34,12 +36,17 @@ def entries() -> list[tuple[str, str]]:
 
 @functools.cache
 def _fits(stem: str) -> dict[str, refit.Refit]:
-    content = folder.results()[stem]
-    return {
-        key: _fit(stem, key)
-        for key, entry in content.items()
-        if isinstance(entry, dict) and "formula" in entry
-    }
+    """Every fit of a file that could be made again; one that could not is a fault of its own entry."""
+    found = {}
+    for key, entry in folder.results()[stem].items():
+        if _is_fit(entry):
+            with contextlib.suppress(LookupError, StatsError):
+                found[key] = _fit(stem, key)
+    return found
+
+
+def _is_fit(entry: Any) -> bool:
+    return isinstance(entry, dict) and {"formula", "fixef_names", "nobs"} <= set(entry)
 
 
 @functools.cache
@@ -49,8 +56,15 @@ def _fit(stem: str, key: str) -> refit.Refit:
 
 def faults(stem: str, key: str) -> list[str]:
     """Every number of one entry that is not as R has it."""
+    try:
+        return _faults(stem, key)
+    except (LookupError, StatsError) as error:
+        return [f"{stem}.{key}: {error}"]
+
+
+def _faults(stem: str, key: str) -> list[str]:
     entry = folder.results()[stem][key]
-    if isinstance(entry, dict) and "formula" in entry:
+    if _is_fit(entry):
         return list(compare.compare_fit(_fit(stem, key), entry))
     if isinstance(entry, dict):
         return list(_group(stem, key, entry))

@@ -40,12 +40,8 @@ class Refit:
 
     @property
     def slack(self) -> float:
-        """Tolerance of coefficients in standard errors.
-
-        R's optimiser uses no derivatives: it cannot place theta better than the root of the rounding error of the
-        log-likelihood, which moves coefficients of large unbalanced fits by some 5e-7 standard errors.
-        """
-        return 1e-7 if self.fit.nobs < 1000 else 1e-6
+        """Tolerance of coefficients in standard errors."""
+        return 1e-7
 
     @functools.lru_cache(maxsize=4)  # noqa: B019 - lives as long as the tests do
     def model(self, method: Method) -> emm.Model:
@@ -93,7 +89,13 @@ def _weights(expected: dict[str, Any], frame: pd.DataFrame) -> list[str | None]:
     if isinstance(expected.get("weights"), str):
         return [expected["weights"]]
     divisor = re.match(r"\s*[\w.]+\s*/\s*([\w.]+)\s*~", expected["formula"])
-    return [None, divisor[1]] if divisor and divisor[1] in frame else [None]
+    first = [divisor[1]] if divisor and divisor[1] in frame else []
+    # R's summary does not name the weights of a fit: any column of positive numbers may be them.
+    used = folder.variables(expected["formula"])
+    numbers = [
+        str(c) for c in frame if frame[c].dtype.kind in "fiu" and c not in used and (frame[c] > 0).all()
+    ]
+    return [None, *first, *numbers]
 
 
 def _fitted(source: str, frame: pd.DataFrame, expected: dict[str, Any], weights: str | None) -> Refit:

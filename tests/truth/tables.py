@@ -19,6 +19,8 @@ from equipoise_stats.lmm.ftest import Method
 
 STATISTICS = ("emmean", "estimate", "SE", "df", "lower.CL", "upper.CL", "t.ratio", "p.value", "_row")
 METHODS: tuple[Method, ...] = ("satterthwaite", "kenward-roger")
+# Means among which a contrast is searched by its estimate.
+MOST_MEANS = 16
 TESTS: dict[str, emm_tests.Test] = {"tost": "equivalence", "noninf": "greater"}
 
 
@@ -138,6 +140,8 @@ def _contrasted(
         weight = np.ones(len(here))
         for key, over in names.items():
             sides = _sides(str(row[key]), [base.labels[k] for k in here], over)
+            if sides is None and not split:
+                sides = _by_estimate(row, base, here)
             if sides is None:
                 return
             weight = weight * sides
@@ -158,6 +162,25 @@ def _sides(text: str, labels: Sequence[emm.Point], over: Sequence[str]) -> np.nd
             plus, minus = (np.array(hit, dtype=np.float64) for hit in hits)
             return np.asarray(plus - minus, dtype=np.float64)
     return None
+
+
+def _by_estimate(row: Mapping[str, Any], base: Functions, here: Sequence[int]) -> np.ndarray[Any, Any] | None:
+    """Weights of a contrast whose name tells no sides, by the analyst's own words: "prm effect", "content of prm".
+
+    Of one mean against their average, differences of two and differences of differences, those that give the
+    estimate; its standard error, degrees of freedom and p are compared afterwards.
+    """
+    value = row.get("estimate")
+    if value is None or not 2 <= len(here) <= MOST_MEANS:
+        return None
+    unit = np.eye(len(here))
+    pairs = [a - b for a, b in itertools.permutations(unit, 2)]
+    tried = [*(each - 1 / len(here) for each in unit), *pairs]
+    tried += [a + b for a, b in itertools.combinations(pairs, 2) if np.abs(a + b).sum() == 4]
+    got = np.array(tried) @ base.rows[np.ix_(list(here), base.model.kept)] @ base.model.fit.beta
+    gaps = np.abs(got - value)
+    best = int(np.nanargmin(gaps)) if not np.isnan(gaps).all() else 0
+    return np.asarray(tried[best]) if gaps[best] <= 1e-6 * row["SE"] else None
 
 
 def _names_it(text: str, label: emm.Point, over: Sequence[str]) -> bool:
@@ -223,6 +246,9 @@ def _row(
     if "t.ratio" in row:
         yield from off("t", row["t.ratio"], ours.t, SE * abs(row["t.ratio"]) + 10 * slack)
     if "p.value" in row:
+        if adjust == "mvt" and row["p.value"] is None:
+            # emmeans gives neither p nor interval in a family with a member that is not estimable.
+            return
         yield from off("p", row["p.value"], family.p, MVT if adjust == "mvt" else P)
     # R searches the Dunnett and multivariate-t quantiles to 5e-4 and by Monte Carlo.
     allowed = {"mvt": 2e-2, "dunnettx": 1e-3}.get(adjust, 1e-4)

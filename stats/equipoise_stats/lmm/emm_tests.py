@@ -57,6 +57,7 @@ class _Family:
     df: FloatArray
     correlation: FloatArray
     compared: int
+    members: int
 
 
 def summary(
@@ -68,6 +69,9 @@ def summary(
     delta: float = 0.0,
 ) -> tuple[Row, ...]:
     """Estimate and test every function.
+
+    A member of a family that is not estimable still counts, as in emmeans: it was asked for. Only "mvt" goes by the
+    estimable ones, whose correlation it knows (emmeans gives no p there).
 
     Args:
         of: means, slopes or contrasts.
@@ -90,7 +94,7 @@ def summary(
         if not here:
             continue
         rows = of.rows[np.ix_(here, of.model.kept)]
-        family = _family(of, rows, rows @ fit.beta)
+        family = replace(_family(of, rows, rows @ fit.beta), members=len(places))
         t, p = _tests(family, adjust, test, delta)
         reach = _critical(family, adjust, level) * family.se
         for k, place in enumerate(here):
@@ -136,7 +140,7 @@ def _family(of: Functions, rows: FloatArray, estimate: FloatArray) -> _Family:
     se = np.sqrt(variance)
     correlation = covariance / np.outer(se, se)
     np.fill_diagonal(correlation, 1.0)
-    return _Family(estimate, se, of.model.freedom(rows), correlation, of.compared)
+    return _Family(estimate, se, of.model.freedom(rows), correlation, of.compared, se.size)
 
 
 def _tests(family: _Family, adjust: Adjust, test: Test, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -154,9 +158,9 @@ def _tests(family: _Family, adjust: Adjust, test: Test, delta: float) -> tuple[F
         t = (estimate - delta) / se
         raw = student.upper_p(-t, df)
     if adjust == "holm":
-        return t, holm(raw)
+        return t, holm(np.append(raw, np.ones(family.members - raw.size)))[: raw.size]
     if adjust == "bonferroni":
-        return t, np.minimum(1.0, raw * raw.size)
+        return t, np.minimum(1.0, raw * family.members)
     tail = _tail(family, adjust)
     if tail is None:
         return t, raw
@@ -164,7 +168,7 @@ def _tests(family: _Family, adjust: Adjust, test: Test, delta: float) -> tuple[F
 
 
 def _tail(family: _Family, adjust: Adjust) -> Callable[[float, float], float] | None:
-    members = family.estimate.size
+    members = family.members
     if adjust == "none" or members == 1:
         return None
     if adjust == "dunnettx":
@@ -176,7 +180,7 @@ def _tail(family: _Family, adjust: Adjust) -> Callable[[float, float], float] | 
 
 def _critical(family: _Family, adjust: Adjust, level: float) -> FloatArray:
     """(m,) half-widths in standard errors; functions with the same degrees of freedom share one search."""
-    error, members = 1.0 - level, family.estimate.size
+    error, members = 1.0 - level, family.members
     tail = None if adjust in ("holm", "bonferroni") else _tail(family, adjust)
     if tail is None:
         share = members if adjust in ("holm", "bonferroni") else 1
