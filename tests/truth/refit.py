@@ -13,13 +13,20 @@ import pandas as pd
 from tests.truth import folder
 
 from equipoise_stats.errors import StatsError
-from equipoise_stats.lmm import emm, formula
+from equipoise_stats.lmm import emm, formula, likelihood
 from equipoise_stats.lmm.fit import fit
 from equipoise_stats.lmm.ftest import Method
 from equipoise_stats.lmm.results import Fit
 
 # Readings of the data that are tried for one fit.
 MOST = 40
+CLOSE, DISPLACED = 1e-7, 1e-6
+
+
+def grouping(name: str) -> tuple[str, str]:
+    """A name of theta, such as ``b:a.(Intercept)``, as its sorted grouping factors and the rest."""
+    group, _, rest = name.partition(".")
+    return ":".join(sorted(group.split(":"))), rest
 
 
 @dataclass(frozen=True)
@@ -31,17 +38,50 @@ class Refit:
         reading: the formula read against them.
         fit: the fit.
         frame: the data.
+        expected: what the results file says.
     """
 
     source: str
     reading: formula.Reading
     fit: Fit
     frame: pd.DataFrame
+    expected: dict[str, Any]
 
     @property
     def slack(self) -> float:
-        """Tolerance of coefficients in standard errors."""
-        return 1e-7
+        """Tolerance of coefficients in standard errors.
+
+        R's optimiser uses no derivatives: on some large unbalanced data its theta stops short of the optimum, which
+        moves its coefficients by up to 6e-7 standard errors. Only where ours at R's own theta are R's to 1e-7, and
+        the likelihood at our theta is no lower, is that taken for the reason.
+        """
+        se = np.sqrt(np.diag(self.fit.vcov))
+        theirs = self._coefficients()
+        if theirs is None or np.abs(theirs - self.fit.beta).max() <= CLOSE * se.min():
+            return CLOSE
+        if float(self.expected["loglik"]) > self.fit.loglik + 1e-9 * abs(self.fit.loglik):
+            return CLOSE
+        return DISPLACED if (np.abs(theirs - self._at_theta()) <= CLOSE * se).all() else CLOSE
+
+    def _coefficients(self) -> np.ndarray[Any, Any] | None:
+        rows = {str(row["term"]): float(row["est"]) for row in self.expected["satterthwaite"]}
+        return np.array([rows[name] for name in self.fit.names]) if set(rows) == set(self.fit.names) else None
+
+    def _at_theta(self) -> np.ndarray[Any, Any]:
+        """(p,) our coefficients at R's theta."""
+        system = self.fit.solution.system
+        told = {grouping(name): value for name, value in self.expected["theta"].items()}
+        factors = []
+        for term, white in zip(self.fit.solution.problem.terms, system.white, strict=True):
+            lower = np.zeros((term.width, term.width))
+            for b, column in enumerate(term.columns):
+                for a in range(b, term.width):
+                    other = "" if a == b else f"{term.columns[a]}."
+                    lower[a, b] = told.get(grouping(f"{term.name}.{other}{column}"), np.nan)
+            factors.append(white @ lower)
+        solved = likelihood.solve(system, tuple(factors))
+        back = np.linalg.inv(system.triangle) * system.scale
+        return np.asarray(system.start + back @ np.linalg.solve(solved.fixed_root.T, solved.half_target))
 
     @functools.lru_cache(maxsize=4)  # noqa: B019 - lives as long as the tests do
     def model(self, method: Method) -> emm.Model:
@@ -103,7 +143,7 @@ def _fitted(source: str, frame: pd.DataFrame, expected: dict[str, Any], weights:
     names = [str(name) for name in np.atleast_1d(np.array(expected["fixef_names"], dtype=object))]
     coded, baseline = as_r_coded(text, data, names)
     reading = formula.read(text, coded, baseline=baseline, weights=weights)
-    return Refit(source, reading, fit(reading, reml=bool(expected["reml"])), coded)
+    return Refit(source, reading, fit(reading, reml=bool(expected["reml"])), coded, expected)
 
 
 def _factors_spelled(text: str, frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
