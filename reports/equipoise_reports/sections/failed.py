@@ -5,7 +5,7 @@ from __future__ import annotations
 from equipoise_reports import numbers, tables
 from equipoise_reports.tables import Cell, Column, Row, Table
 from equipoise_stats import Analysis
-from equipoise_stats.failures import Scoring
+from equipoise_stats.failures import ContrastFailures, Scoring
 
 _COLUMNS = (
     Column("Effect", numeric=False),
@@ -29,21 +29,22 @@ def table(analysis: Analysis) -> Table | None:
             Cell(item.kind.upper()),
             (
                 tables.word(item.condition),
-                _scoring(item.intention_to_treat),
-                _scoring(item.per_protocol),
-                _scoring(item.worst),
-                _scoring(item.best),
+                _scoring(item.intention_to_treat, void=analysis.void),
+                _scoring(item.per_protocol, void=analysis.void),
+                _scoring(item.worst, void=analysis.void),
+                _scoring(item.best, void=analysis.void),
                 Cell(numbers.interval(item.lee.bounds), title=item.lee.reason)
                 if item.lee.bounds
                 else Cell("none", title=item.lee.reason, mark="quiet"),
-                Cell(" ".join(numbers.sentence(t.sentence) for t in item.tipping), mark="wrap"),
+                _tipping(item, void=analysis.void),
             ),
         )
         for item in found
     )
     caption = (
         "Contrasts whose cells hold diverged runs, under other scorings of these runs; percentage points. The "
-        "verdicts rest on intention to treat."
+        "verdicts rest on intention to treat. Tipping points are those of the primary analysis within the family, "
+        "of controls, and with looks, gates or incomplete blocks, those of pairs alone."
     )
     return Table("failures-table", caption, _COLUMNS, rows)
 
@@ -55,8 +56,14 @@ def tests(analysis: Analysis) -> tuple[str, ...]:
     return tuple(numbers.sentence(test.sentence) for test in analysis.failures.tests)
 
 
-def _scoring(item: Scoring) -> Cell:
+def _tipping(item: ContrastFailures, *, void: bool) -> Cell:
+    if void:
+        return Cell("inadmissible: a control failed", mark="wrap bad")
+    return Cell(" ".join(numbers.sentence(t.sentence) for t in item.tipping), mark="wrap")
+
+
+def _scoring(item: Scoring, *, void: bool) -> Cell:
     if item.figures is None:
         return Cell(str(item.verdict), mark="quiet")
     text = f"{numbers.points(item.figures.estimate)} ({numbers.interval(item.figures.ci)})"
-    return Cell(text, sort=item.figures.estimate, title=str(item.verdict))
+    return Cell(text, sort=item.figures.estimate, title="" if void else str(item.verdict))

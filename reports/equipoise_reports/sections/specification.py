@@ -38,7 +38,13 @@ def table(analysis: Analysis) -> Table:
     rows, before = [], ("", "")
     for item in ordered:
         here = (item.kind, item.condition)
-        rows.append(Row(Cell(item.kind.upper()), _cells(item), first_of_group=before not in (("", ""), here)))
+        rows.append(
+            Row(
+                Cell(item.kind.upper()),
+                _cells(item, void=analysis.void),
+                first_of_group=before not in (("", ""), here),
+            )
+        )
         before = here
     caption = (
         "Every contrast under every analysis, percentage points. The swap is judged by whether it shows a "
@@ -47,7 +53,8 @@ def table(analysis: Analysis) -> Table:
     return Table("specification-table", caption, _COLUMNS, tuple(rows), sortable=True)
 
 
-def _cells(item: SpecificationRow) -> tuple[Cell, ...]:
+def _cells(item: SpecificationRow, *, void: bool) -> tuple[Cell, ...]:
+    verdict = "inadmissible: a control failed" if void and item.verdict else str(item.verdict or "")
     return (
         tables.word(item.condition),
         tables.word(_NAMES[item.model]),
@@ -56,7 +63,7 @@ def _cells(item: SpecificationRow) -> tuple[Cell, ...]:
         tables.number(item.df, 1),
         tables.p_value(item.p),
         tables.p_value(item.p_adjusted),
-        tables.word(item.note or str(item.verdict or "")),
+        tables.word(item.note or verdict),
         _agreement(item),
     )
 
