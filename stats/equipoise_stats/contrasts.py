@@ -39,7 +39,7 @@ from equipoise_stats.shares import volume_share
 
 FloatArray = npt.NDArray[np.float64]
 _RATIO = 2.0
-"""Beyond it, either way, runs do not vary alike and the paired analysis should have been registered."""
+"""Beyond it, either way, it is said that the runs of a contrast do not vary like the others."""
 
 
 def decompose(tables: Sequence[Table], question: Question, engine: Engine) -> tuple[Contrast, ...]:
