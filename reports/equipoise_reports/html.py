@@ -12,6 +12,7 @@ from equipoise_reports.checks import check
 from equipoise_reports.sections import (
     budget,
     cost,
+    curve,
     decomposition,
     dose,
     generation,
@@ -54,6 +55,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Study], object]], ...] = (
     ("naive", "What an unmatched comparison would have said", naive.view),
     ("learning", "Was anything learned?", learning.view),
     ("robustness", "Would another analysis say the same?", robustness.view),
+    ("curve", "What more training buys", curve.view),
     ("power", "What could have been seen", power.view),
     ("tuning", "How hyper-parameters were chosen", tuning.view),
     ("cost", "What the credit cost", cost.view),

@@ -54,8 +54,7 @@ class DoseResponse:
         volumes: distinct assigned doses, means of cells.
         slope: success gained with one unit of the log dose, all conditions together.
         slopes: of each condition alone.
-        lack_of_fit_p: of the F test that cells depart from the curve; None where no cell is left to depart.
-        lack_of_fit_df: its degrees of freedom.
+        lack_of_fit: of cells beyond the line; None where no cell is left to depart.
         saturating_gain: AIC of the logarithmic less that of the saturating curve (both by ML): above 0 the
             saturating one fits better.
         equivalents: by condition with a twin.
@@ -70,8 +69,7 @@ class DoseResponse:
     volumes: int
     slope: Estimate | None = None
     slopes: tuple[tuple[str, Estimate], ...] = ()
-    lack_of_fit_p: float | None = None
-    lack_of_fit_df: tuple[float, float] | None = None
+    lack_of_fit: CurveTest | None = None
     saturating_gain: float | None = None
     equivalents: tuple[EquivalentSteps, ...] = ()
     dose: str = STEPS
@@ -141,7 +139,6 @@ def _fitted(
     apart = dose_shape.fitted(y, means + by_rule, blocks)
     wide = np.eye(len(groups) + len(conditions))[len(groups) :]
     saturated = dose_shape.indicators(cells, "cell")
-    lack = dose_shape.added(y, means + line, saturated, blocks)
     logarithmic, saturating = (
         dose_shape.fitted(y, means + Layer(("x",), column[:, None]), blocks, reml=False).AIC
         for column in (x, 1.0 - np.exp(-x))
@@ -160,8 +157,7 @@ def _fitted(
         volumes,
         _estimate(curve, contrast[-1], question.alpha),
         tuple((c, _estimate(apart, row, question.alpha)) for c, row in zip(conditions, wide, strict=True)),
-        None if lack is None else lack.p,
-        None if lack is None else lack.df,
+        dose_shape.added(y, means + line, saturated, blocks),
         logarithmic - saturating,
         equivalents,
         curvature=dose_shape.added(y, means + line, spline, blocks),

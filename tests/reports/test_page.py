@@ -112,6 +112,7 @@ def test_sections_stand_in_reading_order(outline: Outline) -> None:
         "naive",
         "learning",
         "robustness",
+        "curve",
         "power",
         "cost",
         "conditions",

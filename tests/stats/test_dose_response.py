@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from equipoise_stats import Question, RunScore, analyse
 
+DATA = Path(__file__).parent / "data"
 NAMES = ("base", "a", "b")
 QUESTION = Question("base", NAMES)
 NATIVE = {"base": 50.0, "a": 200.0, "b": 400.0}
@@ -39,8 +44,8 @@ def test_slope_and_equivalent_steps_are_those_put_in() -> None:
     assert found.slope is not None
     assert found.slope.ci[0] < 0.04 < found.slope.ci[1]
     assert [c for c, _ in found.slopes] == list(NAMES)
-    assert found.lack_of_fit_p is not None
-    assert found.lack_of_fit_p > 0.05
+    assert found.lack_of_fit is not None
+    assert found.lack_of_fit.p > 0.05
     ratios = {e.condition: e for e in found.equivalents}
     assert ratios["a"].ratio is not None
     assert ratios["a"].ci is not None
@@ -54,8 +59,8 @@ def test_a_saturating_curve_is_told_from_a_logarithmic_one() -> None:
     assert straight.saturating_gain is not None
     assert bent.saturating_gain is not None
     assert straight.saturating_gain < 0 < bent.saturating_gain
-    assert bent.lack_of_fit_p is not None
-    assert bent.lack_of_fit_p < 0.05
+    assert bent.lack_of_fit is not None
+    assert bent.lack_of_fit.p < 0.05
 
 
 def test_a_flat_curve_buys_nothing() -> None:
@@ -71,3 +76,51 @@ def test_two_volumes_make_no_curve_and_unknown_steps_none_at_all() -> None:
     unknown = [replace(r, steps=None) for r in records()]
     reason = analyse(unknown, (), QUESTION, {}).dose_response.reason
     assert reason == "72 of 72 runs were assigned no steps, or do not say them"
+
+
+def _runs_of_r() -> list[RunScore]:
+    with (DATA / "dose_runs.csv").open(newline="") as file:
+        return [
+            RunScore(
+                row["condition"],
+                row["arm"],
+                0,
+                int(row["block"]),
+                float(row["y"]),
+                100,
+                steps=float(row["steps"]),
+                ess=float(row["ess"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+@pytest.mark.parametrize("dose", ["steps", "ess"])
+def test_slopes_and_departures_of_both_doses_are_those_of_lmer_test(dose: str) -> None:
+    expected = json.loads((DATA / "dose_response.json").read_text())[dose]
+    analysis = analyse(_runs_of_r(), (), Question("base", ("base", "a", "b", "c")), {})
+    found = analysis.dose_response if dose == "steps" else analysis.dose_response_ess
+    assert (found.status, found.dose) == ("fitted", dose)
+    assert found.slope is not None
+    pairs = [(found.slope, expected["slope"])]
+    pairs += [(slope, expected["slopes"][condition]) for condition, slope in found.slopes]
+    for slope, row in pairs:
+        assert slope.estimate == pytest.approx(row["estimate"], abs=1e-6 * row["se"])
+        assert slope.se == pytest.approx(row["se"], rel=1e-5)
+        assert slope.df == pytest.approx(row["df"], rel=1e-4)
+        assert slope.p == pytest.approx(row["p"], abs=1e-6)
+    assert found.saturating_gain == pytest.approx(expected["saturating_gain"], abs=1e-5)
+    for name, row in expected["tests"].items():
+        test = getattr(found, name)
+        assert test.f == pytest.approx(row["f"], rel=1e-4)
+        # lmerTest's numerical derivatives leave 2e-4 where volumes within a cell hardly differ
+        assert test.df == pytest.approx(tuple(row["df"]), rel=5e-4)
+        assert test.p == pytest.approx(row["p"], abs=1e-6)
+
+
+def test_both_doses_need_their_own_amounts() -> None:
+    found = analyse(records(), (), QUESTION, {})
+    assert found.dose_response.status == "fitted"
+    assert found.dose_response_ess.reason == (
+        "72 of 72 runs were assigned no effective sample size, or do not say them"
+    )
