@@ -90,7 +90,8 @@ def _counted(
     if not budget.holds("tokens", reached):
         message = (
             f"tokens: expected {target:g} in {plan.slots} slots within {budget.tolerances['tokens']:g}, reached "
-            f"{reached} ({plan.fill}, {ids.size} examples of {pool.tokens.min()} to {pool.tokens.max()} tokens)"
+            f"{reached} ({plan.fill}, {ids.size} examples of {pool.tokens.min()} to {pool.tokens.max()} tokens); "
+            "register another target, or a wider budget.tolerances.tokens"
         )
         raise BudgetRefused(message)
     return plan
@@ -133,7 +134,8 @@ def _thinned(
         message = (
             f"effective_sample_size: expected {target:g} trajectories within "
             f"{budget.tolerances['effective_sample_size']:g}, reached {reached:.4g} with {kept} of "
-            f"{order.size} trajectories that have credit (all of them: {size_of(order.size):.4g})"
+            f"{order.size} trajectories that have credit (all of them: {size_of(order.size):.4g}); "
+            "register another target, or a wider budget.tolerances.effective_sample_size"
         )
         raise BudgetRefused(message)
     return plan

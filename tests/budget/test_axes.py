@@ -68,7 +68,8 @@ def test_tokens_that_no_choice_meets_are_refused_with_what_was_reached() -> None
     with pytest.raises(BudgetRefused) as caught:
         plan_of(turns, 2, {"tokens": 20})
     assert str(caught.value) == (
-        "tokens: expected 20 in 2 slots within 0.02, reached 10 (thin, 4 examples of 1 to 5 tokens)"
+        "tokens: expected 20 in 2 slots within 0.02, reached 10 (thin, 4 examples of 1 to 5 tokens); "
+        "register another target, or a wider budget.tolerances.tokens"
     )
     with pytest.raises(BudgetRefused, match=r"expected 13 in 4 slots within 0\.02, reached 12 \(exact"):
         plan_of(turns, 4, {"tokens": 13})

@@ -1,7 +1,7 @@
 """`equipoise run`: runs a registered suite; the same command again goes on where the last one stopped."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from equipoise.scheduler import Summary
     from equipoise_reports import Study
 
-__all__ = ["Exploratory", "Isolation", "Slots", "carry_out", "require_complete", "resumable", "run"]
+__all__ = [
+    "Exploratory",
+    "Isolation",
+    "Slots",
+    "carry_out",
+    "require_complete",
+    "resumable",
+    "run",
+    "told_breaches",
+]
+
+_NAMED = 3
+"""Runs that are named with what they did not receive; the report has all."""
 
 Slots = Annotated[
     int | None,
@@ -94,6 +106,8 @@ def carry_out(
         published = publish(store, home, registration.hash)
         reported = time.monotonic()
     _show_findings(published.study)
+    for line in told_breaches({run.key: run.breaches for run in published.study.runs}):
+        say(line)
     say(f"report: {published.page}")
     look = f"; look at it with `equipoise ui --home {home}`" if beside.embedded else ""
     say(f"MLflow: {beside.address}{look}")
@@ -152,6 +166,23 @@ def _show_findings(study: "Study") -> None:
         word, _, rest = claim.sentence.partition(": ")
         said = rest if word.upper() == claim.verdict.upper() else claim.sentence
         say(f"  {claim.id} {claim.verdict.upper()}: {said}")
+
+
+def told_breaches(runs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Lines that say which runs did not receive what was planned, a few of them with the reason; none where all did.
+
+    Args:
+        runs: sentences of each run's breaches, by its key.
+    """
+    broken = {key: sentences[0] for key, sentences in runs.items() if sentences}
+    if not broken:
+        return []
+    kept = list(broken.items())[:_NAMED]
+    more = f"; {len(broken) - len(kept)} more are in the report" if len(broken) > len(kept) else ""
+    return [
+        f"{len(broken)} of {len(runs)} runs did not receive what was planned, which bars their contrasts{more}:",
+        *(f"  {key}: {sentence}" for key, sentence in kept),
+    ]
 
 
 def _listed(seconds: Mapping[str, float]) -> str:

@@ -212,7 +212,8 @@ def _twin(
     if not budget.holds("tokens", reached):
         message = (
             f"tokens: expected {budget.targets['tokens']:g} in the slots of the twin within "
-            f"{budget.tolerances['tokens']:g}, reached {reached} with the best of {_MOVES} moves a step"
+            f"{budget.tolerances['tokens']:g}, reached {reached} with the best of {_MOVES} moves a step; "
+            "register a wider budget.tolerances.tokens, or take tokens out of budget.match"
         )
         raise BudgetRefused(message)
     return twin
