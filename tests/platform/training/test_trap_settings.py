@@ -109,7 +109,9 @@ def test_every_default_that_would_change_a_comparison_is_set(
 def test_each_trap_that_both_trainers_close_is_pinned_here() -> None:
     # Under these tests' `use_cpu` TRL does not pin memory; columns and checkpoints are in the tables under other names.
     elsewhere = {"dataloader_pin_memory", "remove_unused_columns", "activation_checkpointing"}
-    assert set(CLOSED) - set(BOTH) == elsewhere
+    given = {"max_steps", "per_device_train_batch_size", "weight_decay", "max_grad_norm", "seed"}
+    # Both ways: one that is closed and today TRL's default anyway is missed by nothing else if it is left out.
+    assert set(CLOSED) == set(BOTH) - given - {"gradient_checkpointing"} | elsewhere
 
 
 @pytest.mark.parametrize("loss", PATHS)
