@@ -120,14 +120,14 @@ def test_a_refill_that_passes_a_limit_of_generation_ends_the_cell_and_is_charged
     ran: Any, rerun: Any
 ) -> None:
     left = len(examples_of(ran, "outcome"))
-    slots = left + 8 - left % 4
+    slots = left + 4 - left % 4
     refill = {"examples": slots, "optimizer_steps": 4, "under": "refill", "doubly": True}
     first = ran.batch("b0/collect").trajectories
     before = first.n_turns
     free, _ = rerun("b0/cell/outcome/matched/0", **refill, generation={"environment_steps": 10**6})
     needed = before + free["cost"]["environment_steps"]
     results = {}
-    for name, limit in (("enough", needed), ("short", needed - 1), ("none", before - 1)):
+    for name, limit in (("enough", needed), ("short", needed - 1)):
         results[name], _ = rerun(
             "b0/cell/outcome/matched/0", **refill, generation={"environment_steps": limit}
         )
@@ -143,9 +143,18 @@ def test_a_refill_that_passes_a_limit_of_generation_ends_the_cell_and_is_charged
     assert short["breaches"] == [f"the budget is {slots} slots, counted 0: {short['message']}"]
     assert short["cost"]["environment_steps"] == free["cost"]["environment_steps"]
     assert short["cost"]["forward_tokens_train"] == 0
-    # What the block's batch alone cost is already too much: nothing is collected.
-    assert f"spent {before}; raise" in results["none"]["message"]
-    assert results["none"]["cost"]["environment_steps"] == 0
+
+
+def test_a_batch_that_is_past_the_limit_itself_is_not_refilled(ran: Any, rerun: Any) -> None:
+    before = ran.batch("b0/collect").trajectories.n_turns
+    left = len(examples_of(ran, "carl"))
+    slots = left + 4 - left % 4
+    assert slots < before
+    refill = {"examples": slots, "optimizer_steps": 4, "under": "refill", "doubly": True}
+    result, _ = rerun("b0/cell/carl/matched/0", **refill, generation={"environment_steps": before - 1})
+    assert f"expected at most {before - 1} environment_steps, spent " in result["message"]
+    assert result["dose"]["slots"] == 0
+    assert result["cost"]["forward_tokens_train"] == 0
 
 
 def test_a_rule_whose_examples_would_be_shown_too_often_is_refused(ran: Any, rerun: Any) -> None:
