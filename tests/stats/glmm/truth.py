@@ -95,7 +95,10 @@ class Truth:
         raise KeyError(message)
 
     def _response(self) -> tuple[FloatArray, FloatArray]:
-        found = re.match(r"cbind\((\w+), *(\w+) *- *\w+\)", str(self.fit.get("formula", "")))
+        formula = str(self.fit.get("formula", ""))
+        found = re.match(r"cbind\(([\w.]+), *([\w.]+) *- *[\w.]+\)", formula)
+        # a proportion with its trials as weights
+        found = found or re.match(r"([\w.]+) */ *([\w.]+) *~", formula)
         pairs = ((found[1], found[2]), *RESPONSES) if found else RESPONSES
         s, k = next((s, k) for s, k in pairs if s in self.frame and (not k or k in self.frame))
         successes = np.array([float(v) for v in self.frame[s]])
