@@ -172,7 +172,8 @@ def _analysed(
     question: Question,
 ) -> Gee:
     place = {cell: i for i, cell in enumerate(layout.cells)}
-    used = [row for row in rows if row[0] in place]
+    # by the suite's order of cells, so that names of conditions change no digit
+    used = sorted((row for row in rows if row[0] in place), key=lambda row: (row[1], place[row[0]]))
     blocks = len({block for _, block, _ in used})
     try:
         solved = solve(

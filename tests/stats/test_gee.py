@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from equipoise_stats import Question, RunScore, TaskScore
+from equipoise_stats import Question, RunScore, TaskScore, analyse
 from equipoise_stats.errors import StatsError
 from equipoise_stats.gee import Gee, of_runs, of_tasks, solve
 from equipoise_stats.layout import lay_out
@@ -114,3 +115,18 @@ def _contrasts(runs: list[RunScore], question: Question) -> Any:
     from equipoise_stats import analyse
 
     return analyse(runs, [], question, {}).contrasts
+
+
+def test_names_of_conditions_change_no_digit() -> None:
+    rng = np.random.default_rng(1)
+    scores = [
+        RunScore(c, arm, 0, b, float(rng.binomial(24, 0.5) / 24), 24)
+        for c in ("base", "a", "b")
+        for arm in ("native", "matched", "twin")
+        for b in range(5)
+    ]
+    told = {"base": "10", "a": "2", "b": "zz"}
+    renamed = [replace(score, condition=told[score.condition]) for score in scores]
+    first = analyse(scores, (), Question("base", ("base", "a", "b")), {}).gee
+    second = analyse(renamed, (), Question("10", ("10", "2", "zz")), {}).gee
+    assert [c.figures for c in first.contrasts] == [c.figures for c in second.contrasts]
