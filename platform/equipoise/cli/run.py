@@ -106,8 +106,12 @@ def carry_out(
         published = publish(store, home, registration.hash)
         reported = time.monotonic()
     _show_findings(published.study)
-    for line in told_breaches({run.key: run.breaches for run in published.study.runs}):
+    runs = published.study.runs
+    for line in told_breaches({run.key: run.breaches for run in runs}):
         say(line)
+    diverged = sum(run.end == "diverged" for run in runs)
+    if diverged:
+        say(f"{diverged} of {len(runs)} runs diverged, and count with their last sound weights")
     say(f"report: {published.page}")
     look = f"; look at it with `equipoise ui --home {home}`" if beside.embedded else ""
     say(f"MLflow: {beside.address}{look}")

@@ -43,8 +43,8 @@ def _statement(tuning: Tuning) -> str:
     trials, blocks = len(tuning.searches[0].trials), numbers.plural(tuning.blocks, "block")
     counted = {search.counted for search in tuning.searches}
     steps = (
-        f"and the ledgers of its trials count {numbers.count(counted.pop())} optimizer steps"
-        if len(counted) == 1
+        f"and the ledgers of its trials count {numbers.count(tuning.searches[0].granted)} optimizer steps"
+        if counted == {tuning.searches[0].granted}
         else f"which grants {numbers.count(tuning.searches[0].granted)} optimizer steps; what was counted is below"
     )
     return (
@@ -60,6 +60,12 @@ def _reading(tuning: Tuning) -> str:
         if diverged
         else ""
     )
+    hopeless = [s.condition for s in tuning.searches if all(t.diverged >= tuning.blocks for t in s.trials)]
+    if hopeless:
+        lost += (
+            f" Every trial run of {', '.join(hopeless)} diverged: no point of the space trains there, and what was "
+            "chosen says nothing; register a search of another space."
+        )
     return (
         "The success of a chosen point is the best of several noisy ones and therefore flatters it: it is no "
         f"evidence about the rule, and none of it enters the comparison.{lost}"

@@ -77,6 +77,24 @@ def test_diverged_trials_are_told_as_results(study: Study) -> None:
     view = tuning.view(searched(study, search("outcome", 0.5), lost))
     assert view is not None
     assert "2 trial runs diverged; that is a result of the point, and was not repeated." in view.reading
+    # Both blocks of its only trial.
+    assert "Every trial run of gigpo diverged: no point of the space trains there" in view.reading
+    some = search("gigpo", 0.5, trials=(Trial(0, {RATE: 0.1}, 0.5, diverged=1),))
+    view = tuning.view(searched(study, search("outcome", 0.5), some))
+    assert view is not None
+    assert "Every trial run" not in view.reading
+
+
+def test_steps_that_every_condition_left_alike_are_not_told_as_those_that_were_granted(study: Study) -> None:
+    view = tuning.view(
+        searched(
+            study,
+            search("outcome", 0.5, counted=30, forgone=90),
+            search("gigpo", 0.5, counted=30, forgone=90),
+        )
+    )
+    assert view is not None
+    assert "which grants 120 optimizer steps; what was counted is below" in view.statement
 
 
 def test_the_caption_says_whether_the_order_of_trials_counts(equal: Study) -> None:
