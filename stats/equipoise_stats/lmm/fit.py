@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from equipoise_stats.lmm.system import System, orthogonal, standardise
 FIRST_START = 1.0
 # Tried besides when the first ascent ended at the boundary or crossed ground where the likelihood is not concave.
 MORE_STARTS = (0.01, 30.0)
+FEW_ROWS = 500
 # A later start must do better than this to be taken.
 BETTER = 1e-8
 
@@ -106,12 +107,25 @@ def _best(system: System, reml: bool) -> tuple[Ascent, int]:
     starts = 1
     if best.concave and all(b.rank == b.size for b in best.at.blocks):
         return best, starts
-    for ratio in MORE_STARTS:
+    for start in _more_starts(system, reml):
         starts += 1
-        other = ascend(_start(system, ratio, reml), reml)
+        other = ascend(start, reml)
         if other.at.loglik > best.at.loglik + BETTER:
             best = other
     return best, starts
+
+
+def _more_starts(system: System, reml: bool) -> Iterator[Point]:
+    """All terms small or large; with few rows, where optima are several, also all large but one."""
+    for ratio in MORE_STARTS:
+        yield _start(system, ratio, reml)
+    widths = system.layout.widths
+    if len(widths) < 2 or system.rows > FEW_ROWS:
+        return
+    small, large = MORE_STARTS
+    for t in range(len(widths)):
+        blocks = [Block(np.eye(k), np.full(k, small if i == t else large)) for i, k in enumerate(widths)]
+        yield point(system, 1.0, tuple(blocks), reml)
 
 
 def _start(system: System, ratio: float, reml: bool) -> Point:

@@ -64,3 +64,8 @@ def test_powell_of_statsmodels_agrees_wherever_it_reaches_the_optimum() -> None:
         assert theirs <= found.loglik + 1e-4, seed
         reached += theirs > found.loglik - 1e-3
     assert reached >= 30
+
+
+def test_an_optimum_that_no_even_start_reaches_is_found() -> None:
+    # 29 rows, four terms: from equal ratios every ascent ends at f1 = 0, 0.152 below the best
+    assert _gap(1184, reml=True, starts=5) > -BELOW
