@@ -14,7 +14,7 @@ from tests.truth import folder
 
 from equipoise_stats.errors import StatsError
 from equipoise_stats.lmm import emm, formula, likelihood
-from equipoise_stats.lmm.fit import fit
+from equipoise_stats.lmm.fit import Solution, fit
 from equipoise_stats.lmm.ftest import Method
 from equipoise_stats.lmm.results import Fit
 
@@ -69,10 +69,12 @@ class Refit:
 
     def _at_theta(self) -> np.ndarray[Any, Any]:
         """(p,) our coefficients at R's theta."""
-        system = self.fit.solution.system
+        solution = self.fit.solution
+        assert isinstance(solution, Solution)
+        system = solution.system
         told = {grouping(name): value for name, value in self.expected["theta"].items()}
         factors = []
-        for term, white in zip(self.fit.solution.problem.terms, system.white, strict=True):
+        for term, white in zip(solution.problem.terms, system.white, strict=True):
             lower = np.zeros((term.width, term.width))
             for b, column in enumerate(term.columns):
                 for a in range(b, term.width):

@@ -66,11 +66,13 @@ def view(study: Study) -> Curves | None:
 
 
 def _slopes(analysis: Analysis, curves: list[DoseResponse]) -> Table:
-    rows = []
+    rows: list[Row] = []
     for curve in curves:
         worth = {item.condition: item for item in curve.equivalents}
         own = dict(curve.slopes)
-        lines = [("all together", curve.slope, None)] if curve.slope else []
+        lines: list[tuple[str, Estimate | None, EquivalentSteps | None]] = [
+            ("all together", curve.slope, None)
+        ]
         lines += [(name, own.get(name), worth.get(name)) for name in analysis.conditions]
         for place, (name, slope, ratio) in enumerate(lines):
             if slope is not None or ratio is not None:
@@ -105,7 +107,7 @@ def _worth(item: EquivalentSteps | None) -> tuple[Cell, Cell]:
 
 
 def _shape(curves: list[DoseResponse]) -> Table:
-    rows = []
+    rows: list[Row] = []
     for curve in curves:
         tests = (
             ("curved: natural spline beyond the line", curve.curvature),
