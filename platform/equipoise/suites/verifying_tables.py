@@ -71,8 +71,7 @@ def _cells(
 ) -> Iterator[tuple[str, str, str]]:
     for number, (row, other) in enumerate(zip_longest(rows, others), start=1):
         if row is None or other is None:
-            place = f"row {number}"
-            yield (place, "none", ", ".join(other)) if row is None else (place, ", ".join(row), "none")
+            yield f"row {number}", ", ".join(row or ["none"]), ", ".join(other or ["none"])
             continue
         for column, value, stored in zip_longest(head, row, other, fillvalue=""):
             if value != stored and not (value == "" and stored in _NOT_FINITE):
