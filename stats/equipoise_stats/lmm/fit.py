@@ -15,7 +15,7 @@ from equipoise_stats.lmm.cone import Block
 from equipoise_stats.lmm.crossproducts import CrossProducts, lay_out, merge, sum_rows
 from equipoise_stats.lmm.likelihood import Derivatives, entries
 from equipoise_stats.lmm.model import FloatArray, Problem, check
-from equipoise_stats.lmm.newton import Ascent, Point, ascend, point
+from equipoise_stats.lmm.newton import Ascent, FlatError, Point, ascend, point
 from equipoise_stats.lmm.results import Certificate, Component, Fit
 from equipoise_stats.lmm.system import System, orthogonal, standardise
 
@@ -109,7 +109,11 @@ def _best(system: System, reml: bool) -> tuple[Ascent, int]:
         return best, starts
     for start in _more_starts(system, reml):
         starts += 1
-        other = ascend(start, reml)
+        try:
+            other = ascend(start, reml)
+        except FlatError:
+            # far from the optimum found already the likelihood may be flat, which says nothing against it
+            continue
         if other.at.loglik > best.at.loglik + BETTER:
             best = other
     return best, starts

@@ -32,6 +32,10 @@ SMALL = 1e-3
 PERFECT = 1e-11
 
 
+class FlatError(StatsError):
+    """The information is singular at a point: there the rows do not tell the components apart."""
+
+
 @dataclass(frozen=True)
 class Point:
     """A residual variance and a covariance matrix for each term, with what was solved there.
@@ -131,7 +135,11 @@ class Step:
 
 
 def direction(local: Local, held: Held, fisher: bool) -> Step:
-    """The Fisher or Newton direction; Fisher's where the observed information is not positive definite."""
+    """The Fisher or Newton direction; Fisher's where the observed information is not positive definite.
+
+    Raises:
+        FlatError: if the expected information is not either.
+    """
     free = free_coordinates(local, held)
     found = np.zeros(local.score.size)
     if not free.size:
@@ -142,7 +150,7 @@ def direction(local: Local, held: Held, fisher: bool) -> Step:
         if step is not None:
             found[free] = step
             return Step(found, max(float(local.score[free] @ step), 0.0) ** 0.5, observed)
-    raise StatsError(
+    raise FlatError(
         "mixed model: expected variance components that the rows tell apart, got a singular information matrix; "
         "two random terms explain the same variation: leave one out"
     )

@@ -33,6 +33,13 @@ def test_no_start_of_a_general_optimiser_is_above_the_fit(seed: int) -> None:
     assert _gap(seed, reml=seed % 4 != 3, starts=1, calls=300) > -BELOW
 
 
+def test_a_later_start_on_flat_ground_takes_nothing_from_an_optimum() -> None:
+    # with all terms large but one the information of this design is singular
+    found = fit(random_problem(1095), reml=True)
+    assert found.certificate.kkt
+    assert found.loglik == pytest.approx(-36.590827679808896, abs=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, LONG, 50))
 def test_no_start_is_above_the_fit_in_five_hundred_designs(first: int) -> None:
