@@ -35,9 +35,7 @@ def test_no_start_of_a_general_optimiser_is_above_the_fit(seed: int) -> None:
 
 def test_a_later_start_on_flat_ground_takes_nothing_from_an_optimum() -> None:
     # with all terms large but one the information of this design is singular
-    found = fit(random_problem(1095), reml=True)
-    assert found.certificate.kkt
-    assert found.loglik == pytest.approx(-36.590827679808896, abs=1e-8)
+    assert _gap(1095, reml=False, starts=2, calls=2000) > -BELOW
 
 
 @pytest.mark.slow
