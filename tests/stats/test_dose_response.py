@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.stats.dose_runs import dose_runs
 
 from equipoise_stats import Question, RunScore, analyse
 
@@ -78,27 +78,10 @@ def test_two_volumes_make_no_curve_and_unknown_steps_none_at_all() -> None:
     assert reason == "72 of 72 runs were assigned no steps, or do not say them"
 
 
-def _runs_of_r() -> list[RunScore]:
-    with (DATA / "dose_runs.csv").open(newline="") as file:
-        return [
-            RunScore(
-                row["condition"],
-                row["arm"],
-                0,
-                int(row["block"]),
-                float(row["y"]),
-                100,
-                steps=float(row["steps"]),
-                ess=float(row["ess"]),
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
 @pytest.mark.parametrize("dose", ["steps", "ess"])
 def test_slopes_and_departures_of_both_doses_are_those_of_lmer_test(dose: str) -> None:
     expected = json.loads((DATA / "dose_response.json").read_text())[dose]
-    analysis = analyse(_runs_of_r(), (), Question("base", ("base", "a", "b", "c")), {})
+    analysis = analyse(dose_runs(), (), Question("base", ("base", "a", "b", "c")), {})
     found = analysis.dose_response if dose == "steps" else analysis.dose_response_ess
     assert (found.status, found.dose) == ("fitted", dose)
     assert found.slope is not None

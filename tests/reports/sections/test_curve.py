@@ -1,32 +1,16 @@
 """The section on dose and response: figures of both curves, or why there is none."""
 
-import csv
 import dataclasses
-from pathlib import Path
+
+from tests.stats.dose_runs import dose_runs
 
 from equipoise_reports import Study, render
 from equipoise_reports.sections import curve
-from equipoise_stats import Question, RunScore, analyse
-
-RUNS = Path(__file__).parents[2] / "stats" / "data" / "dose_runs.csv"
+from equipoise_stats import Question, analyse
 
 
 def _with_doses(study: Study, conditions: tuple[str, ...] = ("base", "a", "b", "c")) -> Study:
-    with RUNS.open(newline="") as file:
-        runs = [
-            RunScore(
-                row["condition"],
-                row["arm"],
-                0,
-                int(row["block"]),
-                float(row["y"]),
-                100,
-                steps=float(row["steps"]),
-                ess=float(row["ess"]),
-            )
-            for row in csv.DictReader(file)
-        ]
-    found = analyse(runs, (), Question("base", ("base", "a", "b", "c")), {})
+    found = analyse(dose_runs(), (), Question("base", ("base", "a", "b", "c")), {})
     assert study.analysis is not None
     swapped = dataclasses.replace(
         study.analysis,

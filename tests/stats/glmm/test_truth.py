@@ -61,7 +61,7 @@ def test_our_folder_holds_logit_models_at_the_boundary_and_inside() -> None:
 def test_the_log_likelihood_is_glmers(name: str) -> None:
     gain = fitted(name).loglik - TRUTHS[name].fit["loglik"]
     # of the cattle of lme4 glmer's default tolerances leave 2.8e-4, which tighter ones find
-    low, high = (-1e-7, 1e-7) if name in TIGHT else (-1e-4, 1e-3)
+    low, high = (-1e-7, 1e-7) if name in TIGHT else (-1e-4, 1e-4 if name.startswith("syn2") else 1e-3)
     assert low < gain < high
 
 
@@ -75,7 +75,7 @@ def test_coefficients_are_glmers(name: str) -> None:
 @named
 def test_standard_errors_z_and_p_are_glmers(name: str) -> None:
     table = glmm.coefficients(fitted(name))
-    tolerance = 2e-5 if name in TIGHT else 2e-2
+    tolerance = 2e-5 if name in TIGHT else 5e-3 if name.startswith("syn2") else 2e-2
     assert [row.se for row in table] == pytest.approx(
         TRUTHS[name].column("Std. Error", "se", "SE"), rel=tolerance
     )
